@@ -65,6 +65,7 @@ struct event {
     int64_t c;     /* of records that say always the same */
     char call[40]; /* of system calls */
     int64_t number;
+    bool uses_file, closes; /* its first argument is the number of a file */
 };
 
 static const struct {
@@ -101,6 +102,10 @@ static const struct {
     {"signal/signal_deliver", KILLED, {"common_pid", "sig", 0, 0, 0, 0}, 0},
     {"sched/sched_pi_setprio", PRIORITY, {"pid", "oldprio", "newprio", 0, 0, 0}, 0},
     {"sched/sched_migrate_task", MIGRATE, {"pid", "orig_cpu", "dest_cpu", 0, 0, 0}, 0},
+    {"sock/sock_send_length", SENT, {"common_pid", "sk", "ret", "flags", 0, 0}, 0},
+    {"sock/sock_recv_length", TAKEN, {"common_pid", "sk", "ret", "flags", 0, 0}, 0},
+    {"sock/sk_data_ready", READY, {"common_pid", "skaddr", "family", "protocol", 0, 0}, 0},
+    {"skb/kfree_skb", DROPPED, {"common_pid", "rx_sk", "protocol", "reason", 0, 0}, 0},
 };
 
 static struct event *events[1u << 16]; /* by the id that this kernel gave them */
@@ -173,6 +178,21 @@ static struct event *event_of(const char *path, char *format)
     return events[id];
 }
 
+/* Whether a call moves data through the file that its first argument names. */
+static bool moves_data(const char *call)
+{
+    static const char *const calls[] = {"read",     "write",    "readv",        "writev",
+                                        "recvfrom", "sendto",   "recvmsg",      "sendmsg",
+                                        "recvmmsg", "sendmmsg", "mq_timedsend", "mq_timedreceive"};
+    for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++) {
+        size_t length = strlen(calls[i]); /* 32-bit kernels have recvmmsg_time32, too */
+        if (strncmp(call, calls[i], length) == 0 &&
+            (!call[length] || strncmp(call + length, "_time", 5) == 0))
+            return true;
+    }
+    return false;
+}
+
 /* Fields of all system calls are the four common ones, the number, then arguments or what it returned. */
 static bool know_call(const char *name, char *format)
 {
@@ -195,6 +215,10 @@ static bool know_call(const char *name, char *format)
             if (!nth_field(format, 4 + n, &event->field[A + n], found))
                 event->field[A + n] = (struct field){0};
         snprintf(event->call, sizeof event->call, "%s", name + skip);
+        event->closes = event->kind == ENTER && strcmp(event->call, "close") == 0;
+        event->uses_file = event->closes || (event->kind == ENTER && moves_data(event->call));
+        if (strcmp(event->call, "mq_timedsend") == 0 && event->kind == ENTER)
+            event->field[C] = named_field(format, "msg_prio"); /* by which they are taken */
         known = true;
     }
     return known;
@@ -391,9 +415,11 @@ static int decode_event(const unsigned char *data, size_t bytes, uint64_t ns, ui
                             value[B], value[C] + event->c};
     if (event->field[HIGH].size)
         record.c = (int64_t)((uint64_t)value[HIGH] << 32 | (uint32_t)value[C]);
-    if (*event->call)
+    if (*event->call) {
         event->number = record.a;
-    else if (record.kind == SLEEP_TIMER && deadline_function && sleep_function) {
+        if (event->uses_file)
+            see_file(record.tid, record.b, event->closes);
+    } else if (record.kind == SLEEP_TIMER && deadline_function && sleep_function) {
         uint64_t function = (uint64_t)value_of(&event->field[EXTRA], data, bytes);
         if (function == deadline_function)
             record.kind = DEADLINE_TIMER;
@@ -539,6 +565,7 @@ static int record_until_end(void)
         uint64_t looked = now_ns();
         if (looked >= due || stopped) {
             look_at_threads();
+            look_at_files();
             uint64_t rest = (now_ns() - looked) * LOOK_SHARE;
             due = looked + (rest > LOOK_NS ? rest : LOOK_NS);
             if (all_ended() && !gone && !stopped) {
@@ -607,6 +634,7 @@ int main(int argc, char **argv)
         end_command(command);
     say_calls();
     say_threads();
+    say_files();
     look_around(false);
     say_names();
     if (full_ns)

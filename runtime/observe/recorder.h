@@ -30,7 +30,11 @@ enum kind {
     INTERRUPT_END,
     FAULT,
     FAULT_END,
-    KILLED
+    KILLED,
+    SENT,
+    TAKEN,
+    READY,
+    DROPPED
 };
 
 struct record {
@@ -95,6 +99,22 @@ void forget_code(uint32_t pid);
 
 /* Lines of the maps of processes in which starts were sought. */
 void say_code(void);
+
+/* A call of thread ``tid`` names a number: what it is, is looked up if that is not known; ``closes``: then
+ * it is no more. */
+void see_file(uint32_t tid, int64_t file, bool closes);
+
+/* Looks again at what is behind known numbers, now and then. */
+void look_at_files(void);
+
+/* A line for each that was a channel, and for each socket. */
+void say_files(void);
+
+/* Thread ``tid`` may be of another process from now on. */
+void forget_home(uint32_t tid);
+
+/* Process of a thread that is known; 0: it is not. */
+uint32_t process_of(uint32_t tid);
 
 uint64_t now_ns(void);
 

@@ -112,6 +112,12 @@ static struct thread *new_thread(uint32_t tid, uint32_t pid, uint64_t ns)
     return made;
 }
 
+uint32_t process_of(uint32_t tid)
+{
+    const struct thread *found = thread_of(tid);
+    return found ? found->pid : 0;
+}
+
 void know_process(uint32_t pid)
 {
     new_thread(pid, pid, now_ns());
@@ -239,6 +245,7 @@ bool all_ended(void)
 
 void follow(const struct record *record)
 {
+    forget_home(record->kind == FORK ? (uint32_t)record->a : record->tid);
     if (record->kind == FORK) {
         uint32_t tid = (uint32_t)record->a;
         const struct thread *found = thread_of(record->tid);

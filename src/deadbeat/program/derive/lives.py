@@ -10,13 +10,13 @@ from attrs import evolve
 from numpy.typing import NDArray
 
 from deadbeat.program.derive.jobs import JOBS_MIN, SURE_JOBS
-from deadbeat.program.derive.records import NEXT, RecordedThread, Recording, RecordKind
+from deadbeat.program.derive.records import IMAGE, NEXT, RecordedThread, Recording, RecordKind
 
 Rows = NDArray[np.void]
 Threads = dict[int, RecordedThread]
 
-#: Above the number of any thread: of the programs before the last one; how many have room.
-_IMAGE, _IMAGES = 1 << 24, 255
+#: Programs of a thread before the last one that have room above its number.
+_IMAGES = 255
 _TEXT = "threads that live for one job"
 #: Most of them that go on at once.
 _LANES = 4
@@ -83,7 +83,7 @@ def _programs(events: Rows, threads: Threads) -> Rows:
         known = tid in threads and added < _IMAGES
         if not known or np.diff(woken.searchsorted([threads[tid].begin_ns, ns]))[0] < SURE_JOBS:
             continue
-        thread, image, end = threads[tid], tid + _IMAGE * (added + 1), place + added
+        thread, image, end = threads[tid], tid + IMAGE * (added + 1), place + added
         threads[image] = evolve(thread, tid=image, pid=image, cpu_ns=-1)
         threads[tid] = evolve(thread, begin_ns=ns, cpu_ns=-1)
         events = np.insert(events, end, events[end])

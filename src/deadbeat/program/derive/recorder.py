@@ -39,7 +39,7 @@ WAITS = (
     *("recvmsg", "recvmmsg", "mq_timedreceive", "msgrcv", "epoll_wait", "epoll_pwait"),
     *("epoll_pwait2", "poll", "ppoll", "select", "pselect6", "rt_sigtimedwait", "rt_sigsuspend"),
     *("sched_yield", "semtimedop", "pause", "ioctl", "io_uring_enter"),
-    *("writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd"),
+    *("writev", "readv", "sendto", "sendmsg", "sendmmsg", "mq_timedsend", "msgsnd"),
     *("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64", "close"),
     *("mmap", "munmap", "mremap", "brk", "madvise"),
     *("sched_setscheduler", "sched_setattr"),  # no waits: whether a policy was refused
@@ -77,6 +77,7 @@ _HANDLERS = (
 _MORE = (
     *(f"{name}_{side}" for name in _HANDLERS for side in ("entry", "exit")),
     *("exceptions/page_fault_kernel", "kmem/rss_stat"),
+    *("sock/sock_send_length", "sock/sock_recv_length", "sock/sk_data_ready", "skb/kfree_skb"),
 )
 EVENTS = (*(name for name in _LOSSES if "/" in name), *_MORE, *_CALLS)
 FILTERS = {
@@ -303,6 +304,8 @@ def recorded_from(
         events=events,
         threads=tuple(evolve(each, start=starts.get(each.tid, "")) for each in threads),
         beside=beside,
+        files=tuple(_file(text) for word, text in lines if word == "fd"),
+        sockets=tuple(_socket(text) for word, text in lines if word == "socket"),
         calls={int(number): name for number, name in calls.items()},
         names={int(tid): name for tid, name in names.items()},
         not_seen=tuple(missing),
@@ -318,6 +321,16 @@ def _thread(text: str) -> RecordedThread:
     fields["policy"] = _POLICIES.get(fields["policy"], str(fields["policy"]))
     allowed = () if cpus == "-" else tuple(parse_cpu_list(cpus))
     return RecordedThread(name=name, cpus=allowed, **fields)
+
+
+def _file(text: str) -> tuple[int, int, int, str, int, str]:
+    pid, file, ns, kind, number, name = text.split(" ", 5)
+    return int(pid), int(file), int(ns), kind, int(number), name
+
+
+def _socket(text: str) -> tuple[Any, ...]:
+    number, *facts = text.split(" ")
+    return int(number), *facts
 
 
 def _starts(

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -38,6 +39,8 @@ SHARED = 1 << 62
 HEAP, LOCKED, SLACK = 1, 2, 4
 #: A number of no call: of a thread that is several, which live for a job each.
 NEXT = -2
+#: Above the number of any thread: a program that a thread was before has a multiple of it more.
+IMAGE = 1 << 24
 
 
 class RecordKind(IntEnum):
@@ -65,6 +68,10 @@ class RecordKind(IntEnum):
     FAULT = 16  # tid has a page fault; a: its address
     FAULT_END = 17  # tid got or gave memory: ends its last page fault
     KILLED = 18  # signal a ends tid: it has no handler
+    SENT = 19  # tid has sent through socket a; b: bytes, or why not; c: flags
+    TAKEN = 20  # tid has received from socket a; b, c: as of SENT
+    READY = 21  # socket a has more to read; b: its family, c: its protocol; tid: who ran
+    DROPPED = 22  # a packet was dropped; a: the socket it was for (0: not known), c: reason
     # Of the shim; a: object, b: caller's address, c: more
     # c: protocol | type << 8 | robust << 16 | process-shared << 24 | sections.CHANGES << 25
     INIT = 32
@@ -121,8 +128,10 @@ class Recording:
     its /proc/PID/maps, the last first, where it has real-time threads; ``event_ns``: what recording
     an event takes of a thread, from and to, and ``other_call_ns`` of a system call
     of another program (0: not known); ``beside``: threads of other programs that ran meanwhile;
-    ``held``: what its memory and timers were given (`HEAP`, `LOCKED`, `SLACK`), ``held_error``:
-    errno of what they were not."""
+    ``files``: process, number, when it was looked at, what it is (`channels.Channel`, or socket),
+    its inode and name; ``sockets``: inode, then of Unix type, peer, name, else local and remote
+    address; ``held``: what its memory and timers were given (`HEAP`, `LOCKED`, `SLACK`),
+    ``held_error``: errno of what they were not."""
 
     events: NDArray[np.void]
     threads: tuple[RecordedThread, ...]
@@ -140,6 +149,8 @@ class Recording:
     event_ns: tuple[float, float] = (0.0, 0.0)
     other_call_ns: float = 0.0
     beside: tuple[RecordedThread, ...] = ()
+    files: tuple[tuple[int, int, int, str, int, str], ...] = ()
+    sockets: tuple[tuple[Any, ...], ...] = ()
     held: int = 0
     held_error: int = 0
 

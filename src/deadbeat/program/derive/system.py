@@ -56,7 +56,7 @@ def system_of(derived: DerivedSet, *, name: str = "") -> TaskSystem:
         chains=tuple(
             Chain(tasks=(place[link.from_], place[link.to]), name=f"{link.from_} to {link.to}")
             for link in derived.chains
-            if link.from_ in place and link.to in place
+            if link.kind == "woken" and link.from_ in place and link.to in place
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from deadbeat.base.model.words import time_text
 from deadbeat.program.derive import arrivals
 from deadbeat.program.derive.arrivals import Grid
+from deadbeat.program.derive.channels import MESSAGE, Rows, Traffic, traffic
 from deadbeat.program.derive.jobs import (
     EVEN,
     JOBS_MIN,
@@ -150,14 +151,37 @@ class DerivedLock:
 
 @frozen(kw_only=True)
 class Link:
-    """``share`` of the jobs of ``to`` that ``from_`` released; from the release of its job to the
-    end of theirs, on average and at most (None: not seen)."""
+    """Data of ``from_`` that reach ``to``. Their age as a job of ``to`` ends, since the release of
+    theirs, and the reaction to a release of ``from_``, at most (None: not seen).
+
+    Attributes:
+        kind: woken: the data release its job; queued: it takes one at a time, and more wait;
+            sampled: it takes all there are, when it looks; may: it had a lock after ``from_``.
+        channel: Through what; "": not seen.
+        messages: That it took; ``lost``: that were dropped on the way.
+        share: Of the jobs of ``to``, those that ``from_`` released.
+        mean_ns: Of these, from the release of the first to the end of the second.
+    """
 
     from_: str
     to: str
-    share: float
+    kind: str = "woken"
+    channel: str = ""
+    share: float = 0.0
     mean_ns: float | None = None
     max_ns: int | None = None
+    messages: int = 0
+    lost: int = 0
+    age_ns: int | None = None
+    reaction_ns: int | None = None
+
+
+@frozen(kw_only=True, eq=False)
+class Flow:
+    """A link, and its messages as channels.MESSAGE, in order of ``put``."""
+
+    link: Link
+    rows: NDArray[np.void]
 
 
 @frozen(kw_only=True)
@@ -183,6 +207,12 @@ class DerivedRun(DerivedSet):
     jobs: dict[str, ThreadJobs] = field(factory=dict, eq=False, repr=False)
     waits: dict[str, tuple[LockWait, ...]] = field(factory=dict, eq=False, repr=False)
     tracks: dict[int, Track] = field(factory=dict, eq=False, repr=False)
+    flows: tuple[Flow, ...] = field(default=(), eq=False, repr=False)
+
+    def flow(self, name: str, to: str) -> Flow:
+        """What goes from one thread to another; through several channels: most of it."""
+        between = (e for e in self.flows if (e.link.from_, e.link.to) == (name, to))
+        return max(between, key=lambda each: len(each.rows))
 
 
 def names_of(threads: tuple[RecordedThread, ...], *, kernel: bool = False) -> dict[int, str]:
@@ -210,11 +240,12 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             every task that is not named.
     """
     all_tracks, names = tracks(recording), recording.names | names_of(recording.threads)
+    moved = traffic(recording, all_tracks)
     by_kernel = names_of(recording.threads, kernel=True)
     found = {}
     for tid, track in all_tracks.items():
         if (chosen := job_site(track, all_tracks)) is not None:
-            jobs = jobs_of(track, *chosen)
+            jobs = _released(jobs_of(track, *chosen), moved.wakers(tid))
             if len(jobs.rows) >= JOBS_MIN:
                 found[tid] = jobs
     dropped, early = 0, list[str]()
@@ -252,7 +283,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     rows = {tid: jobs.rows for tid, jobs in found.items()}
     fixed = {tid for tid in rows if threads[tid].pid not in moving}
     held = locks_of(all_tracks, recording.symbols, rows, fixed)
-    chains = [
+    woken = [
         _link(found, names, waker, tid)
         for tid, jobs in found.items()
         for waker, count in Counter(jobs.rows["waker"].tolist()).items()
@@ -260,11 +291,12 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         if threads[tid].pid not in moving or threads[tid].pid != threads[waker].pid
         if count >= max(JOBS_MIN, LINK_MIN * len(jobs.rows))
     ]
+    flows = _flows(moved, woken, found, names)
     tasks = []
     for tid, track in all_tracks.items():
         name = names[tid]
         sections = tuple(each for lock in held for each in lock.sections.get(tid, ()))
-        chained = sum(link.share for link in chains if link.to == name) >= CHAINED_MIN
+        chained = sum(flow.link.share for flow in woken if flow.link.to == name) >= CHAINED_MIN
         plain = evolve(_thread(track, name, sections), left_out=left_out.get(tid, ""))
         task = _task(plain, track, found[tid], chained) if tid in found else plain
         if tid in found and track.thread.pid in moving:
@@ -280,17 +312,49 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
     return DerivedRun(
         tasks=tuple(tasks),
         locks=tuple(_lock(lock, names) for lock in held),
-        chains=tuple(chains),
+        chains=tuple(flow.link for flow in flows),
         lost=recording.lost,
         dropped=dropped,
         seconds=(recording.end_ns - recording.begin_ns - missing_ns(recording)) / 1e9,
-        not_seen=(*recording.not_seen, *apart, *early),
+        not_seen=(*recording.not_seen, *apart, *early, *moved.not_seen),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},
         jobs={names[tid]: mine for tid, mine in found.items()},
         waits={lock.name: lock.waits for lock in held},
         tracks=all_tracks,
+        flows=flows,
     )
+
+
+def _released(jobs: ThreadJobs, senders: Rows) -> ThreadJobs:
+    """With who sent what it waited for, where that came in an interrupt: by UDP and TCP."""
+    rows = jobs.rows
+    if jobs.what not in ("event", "timer") or not len(senders):
+        return jobs
+    last = np.maximum(np.searchsorted(senders["put"], rows["release"], "right") - 1, 0)
+    mine = (senders["put"][last] <= rows["release"]) & (rows["release"] <= senders["until"][last])
+    mine &= rows["waited"] & (rows["waker"] == 0)
+    rows["waker"][mine] = senders["sender"][last[mine]]
+    return evolve(jobs, what="event") if mine.mean() >= CHAINED_MIN else jobs
+
+
+def _flows(
+    moved: Traffic, woken: Sequence[Flow], found: Mapping[int, ThreadJobs], names: Mapping[int, str]
+) -> tuple[Flow, ...]:
+    """What threads send one another: through channels, and by waking."""
+    flows, by_wake = [], {(each.link.from_, each.link.to): each for each in woken}
+    pairs = sorted(moved.pairs.items(), key=lambda each: -len(each[1]))
+    for (sender, receiver, place), rows in pairs:
+        if len(rows) < JOBS_MIN or sender not in names or receiver not in names:
+            continue
+        wake = by_wake.pop((names[sender], names[receiver]), None)
+        plain = wake.link if wake else Link(from_=names[sender], to=names[receiver], kind="sampled")
+        if not wake and moved.left_over(rows, place, found.get(receiver)) > LINK_MIN:
+            plain = evolve(plain, kind="queued")
+        channel, lost = str(moved.channels[place]), moved.lost(sender, place)
+        link = evolve(plain, channel=channel, messages=len(rows), lost=lost)
+        flows.append(Flow(link=link, rows=rows))
+    return *by_wake.values(), *flows
 
 
 def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> list[str]:
@@ -332,19 +396,26 @@ def _lock(lock: HeldLock, names: Mapping[int, str]) -> DerivedLock:
     )
 
 
-def _link(found: Mapping[int, ThreadJobs], names: Mapping[int, str], waker: int, tid: int) -> Link:
+def _link(found: Mapping[int, ThreadJobs], names: Mapping[int, str], waker: int, tid: int) -> Flow:
     rows, first = found[tid].rows, found[waker].rows
     mine = rows[rows["waker"] == waker]
     place = np.searchsorted(first["begin"], mine["release"], "right") - 1
     there = (place >= 0) & (mine["release"] <= first["end"][np.maximum(place, 0)])
     times = mine["end"][there] - first["release"][place[there]]
-    return Link(
+    link = Link(
         from_=names[waker],
         to=names[tid],
+        channel=str(found[tid].site),
         share=len(mine) / len(rows),
         mean_ns=float(times.mean()) if len(times) else None,
         max_ns=int(times.max()) if len(times) else None,
+        messages=len(mine),
     )
+    messages = np.zeros(len(mine), MESSAGE)
+    messages["sender"], messages["receiver"] = waker, tid
+    messages["put"] = messages["until"] = mine["release"]
+    messages["take"] = mine["begin"]
+    return Flow(link=link, rows=messages)
 
 
 def _thread(track: Track, name: str, sections: tuple[DerivedSection, ...]) -> DerivedTask:

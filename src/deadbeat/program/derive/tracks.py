@@ -35,7 +35,7 @@ _UNSEEN = 0.002
 _TIMED_OUT = -110
 #: A futex that is waited for again after so little was woken for nothing.
 _SPURIOUS_NS = 3_000
-SENDS = ("write", "writev", "sendto", "sendmsg", "mq_timedsend", "msgsnd")
+SENDS = ("write", "writev", "sendto", "sendmsg", "sendmmsg", "mq_timedsend", "msgsnd")
 #: What changes the memory of a process: its threads wait for one another.
 MEMORY = ("mmap", "munmap", "mremap", "brk", "madvise")
 #: What may wait for a disk or a device, too.

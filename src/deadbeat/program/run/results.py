@@ -156,7 +156,8 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
                 threads = [{**each, "cpus": tuple(each["cpus"])} for each in facts.get(name, ())]
                 facts[name] = tuple(RecordedThread(**each) for each in threads)
             facts |= {n: tuple(facts.get(n, ())) for n in ("not_seen", "event_ns", "throttled")}
-            facts["gaps"] = tuple((begin, end) for begin, end in facts.get("gaps", ()))
+            for name in ("gaps", "files", "sockets"):
+                facts[name] = tuple(tuple(each) for each in facts.get(name, ()))
             facts |= {name: dict(facts.get(name, ())) for name in _BY_NUMBER}
             columns["ns"] = np.cumsum(columns["ns"], dtype=np.uint64)
             events = np.zeros(len(columns["ns"]), RECORD)

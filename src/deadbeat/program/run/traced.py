@@ -15,8 +15,8 @@ from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
 from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import Json, capital, count_of, time_text
 from deadbeat.base.report.document import Column, Part, Subsection, Table, percent
+from deadbeat.program.derive.ages import Chain, ages_of, chains_of
 from deadbeat.program.derive.broken import BrokenRule, rules_of
-from deadbeat.program.derive.ends import EndToEnd, end_to_end
 from deadbeat.program.derive.jobs import SURE_JOBS
 from deadbeat.program.derive.late import Late, causes, late
 from deadbeat.program.derive.records import Recording, RecordKind
@@ -62,7 +62,7 @@ class TracedProgram(DerivedSet):
 
     late: tuple[Late, ...] = ()
     causes: tuple[MissCause, ...] = ()
-    end_to_end: tuple[EndToEnd, ...] = ()
+    paths: tuple[Chain, ...] = ()
     moments: tuple[WorstMoment, ...] = ()
     taken: tuple[str, ...] = ()
     proved: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ def traced(
         taken=less.lines,
         late=tuple(each for mine in worst for each in mine),
         causes=tuple(causes(every, found)),
-        end_to_end=end_to_end(found),
+        paths=chains_of(found, ages_of(deadlines)),
         moments=worst_moments(recording, found),
         cost=cost if recording.event_ns[1] else None,
         throttled=recording.throttled,
@@ -435,11 +435,25 @@ _THREADS = (
     evolve(_words("unsure", "unsure"), long=True),
 )  # fmt: skip
 _CHAINS = (
-    _words("tasks", "chain", lambda chain: " -> ".join(chain.tasks)),
+    _words("tasks", "data", lambda chain: " -> ".join(chain.tasks)),
+    _words("kinds", "links", lambda chain: ", ".join(chain.kinds)),
     Column(key="jobs", heading="jobs"),
-    Column(key="share", heading="of the last", format=percent),
-    time_column("mean_ns", "end to end, mean"),
-    time_column("max_ns", "most"),
+    time_column("age_mean_ns", "age, mean"),
+    time_column("age_max_ns", "oldest"),
+    time_column("reaction_mean_ns", "reaction, mean"),
+    time_column("reaction_max_ns", "longest"),
+    time_column("deadline_ns", "may be"),
+    Column(key="misses", heading="too old"),
+)
+_LINKS = (
+    _words("from_", "from"),
+    _words("to", "to"),
+    _words("kind", "kind"),
+    evolve(_words("channel", "through"), long=True),
+    Column(key="messages", heading="messages"),
+    Column(key="lost", heading="lost"),
+    time_column("age_ns", "oldest"),
+    time_column("reaction_ns", "longest reaction"),
 )
 _SECTIONS = (
     _words("lock", "lock", lambda row: row[1].lock),
@@ -491,7 +505,10 @@ def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
     its lock costs an operation, ns."""
     sections = [(task.name, each) for task in found.tasks for each in task.sections]
     charged = "Charged: with system calls and wake-up; suspended: waits in a job, but for locks"
-    ends = "From the release of the first to the end of the last"
+    ages = (
+        "Age: from the release of the first thread's job to the end of the last one's that used"
+        " its data; reaction: until the first such end"
+    )
 
     def waited(lock: DerivedLock) -> str:
         return ", ".join(
@@ -520,7 +537,8 @@ def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
     made = (
         rules_table(found),
         Table(name="threads", columns=_THREADS, rows=found.known, terminal=True, title=charged),
-        Table(name="chains", columns=_CHAINS, rows=found.end_to_end, terminal=True, title=ends),
+        Table(name="chains", columns=_CHAINS, rows=found.paths, terminal=True, title=ages),
+        Table(name="links", columns=_LINKS, rows=found.chains, title="Who sends data to whom"),
         locks,
         Table(name="sections", columns=_SECTIONS, rows=sections, title="Sections by call site"),
         Table(name="late", columns=_LATE, rows=found.late, page=False),  # a file

@@ -1,0 +1,206 @@
+"""How old the data are that jobs use, and how soon data are used: along chains of threads.
+
+Of a job of the last thread the age is the time from the release of the first thread's job with
+whose data it worked, until its own end. The reaction to a release of the first thread is the time
+until the end of the first job of the last that had those data, or later ones. A thread keeps what
+it took last (AUTOSAR timing extensions; Feiertag et al. 2008; research: chains).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from deadbeat.program.derive.jobs import single_jobs
+from deadbeat.program.derive.switches import Times
+from deadbeat.program.derive.tasks import DerivedRun, Flow
+from deadbeat.program.derive.tracks import NEVER
+
+#: Chains that are looked at, the first ones.
+_CHAINS = 20
+#: Shares of ages and reactions that are not longer.
+SHARES = (*(n / 100 for n in range(0, 100, 5)), 0.99, 0.999, 1.0)
+#: Kinds of tasks that begin chains.
+_BY_TIME = ("periodic", "relative", "sporadic", "bursty")
+
+
+@frozen(kw_only=True)
+class Stage:
+    """Where a datum was for ``ns`` from ``begin_ns`` of the recording on: in a thread or a channel;
+    ``usual_ns``: the median of all; ``thread``: which had it, or took it at the end."""
+
+    where: str
+    what: str
+    ns: int
+    usual_ns: int
+    thread: str
+    begin_ns: int
+
+
+@frozen(kw_only=True)
+class Chain:
+    """Threads that hand on data. Of ``jobs`` of the last one, ``share`` of all, the age of the data
+    that they used; of ``releases`` of the first, the reaction to them; times in ns. ``quantiles``:
+    of ages and reactions, at `SHARES`. ``misses``: jobs whose data were older than ``deadline_ns``.
+    ``worst``: stages of the oldest data, whose job ended ``at_ns`` after the recording's begin."""
+
+    tasks: tuple[str, ...]
+    kinds: tuple[str, ...]
+    jobs: int
+    share: float
+    age_mean_ns: float | None = None
+    age_max_ns: int | None = None
+    age_quantiles_ns: tuple[int, ...] = ()
+    releases: int = 0
+    reaction_mean_ns: float | None = None
+    reaction_max_ns: int | None = None
+    reaction_quantiles_ns: tuple[int, ...] = ()
+    deadline_ns: int | None = None
+    misses: int | None = None
+    worst: tuple[Stage, ...] = ()
+    at_ns: int = 0
+
+
+def chains_of(derived: DerivedRun, deadlines: Mapping[tuple[str, str], int]) -> tuple[Chain, ...]:
+    """The chains of a program, and those that a deadline names. ``deadlines``: last and first
+    thread -> how old the data may be, ns."""
+    found = (
+        _chain(derived, path, deadlines.get((path[-1], path[0])))
+        for path in _paths(derived, deadlines)
+    )
+    return tuple(chain for chain in found if chain.jobs)
+
+
+def ages_of(deadlines: Mapping[str, int]) -> dict[tuple[str, str], int]:
+    """Those of data, ``LAST<-FIRST``, by last and first thread."""
+    pairs = ((name.partition("<-"), ns) for name, ns in deadlines.items())
+    return {(last, first): ns for (last, arrow, first), ns in pairs if arrow}
+
+
+def _paths(derived: DerivedRun, wanted: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """From threads that get no data, or else have a period, to those that hand nothing on."""
+    links: dict[str, list[str]] = {}
+    for link in derived.chains:
+        if link.to not in links.setdefault(link.from_, []):
+            links[link.from_].append(link.to)
+    later = {to for each in links.values() for to in each}
+    firsts = [name for name in links if name not in later]
+    reached = {name for first in firsts for path in _from(links, (first,)) for name in path}
+    firsts += [
+        task.name
+        for task in derived.tasks
+        if task.name in links and task.kind in _BY_TIME and task.name not in reached
+    ]
+    found = dict.fromkeys(
+        path
+        for first in firsts
+        for path in islice(_from(links, (first,)), _CHAINS)
+        if path[0] in derived.rows and path[-1] in derived.rows
+    )
+    for last, first in wanted:
+        named = (path[: path.index(last) + 1] for path in _from(links, (first,)) if last in path)
+        found |= dict.fromkeys(islice(named, _CHAINS))
+    return [*found][:_CHAINS]
+
+
+def _from(links: Mapping[str, list[str]], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    further = [to for to in links.get(path[-1], ()) if to not in path]
+    yield from [] if further or len(path) < 2 else [path]
+    for name in further:
+        yield from _from(links, (*path, name))
+
+
+def _jobs(derived: DerivedRun, name: str) -> tuple[Times, Times]:
+    """Release and end of each job of a thread, in order."""
+    period = next(task.period_ns for task in derived.tasks if task.name == name)
+    release, end, _ = single_jobs(derived.jobs[name], period or 0)
+    return release, end
+
+
+def _chain(derived: DerivedRun, path: tuple[str, ...], deadline: int | None) -> Chain:
+    hops = [derived.flow(*pair) for pair in pairwise(path)]
+    born, done = _jobs(derived, path[0])
+    _, end = _jobs(derived, path[-1])
+    at, known, stays = end, np.ones(len(end), bool), list[tuple[Times, Times]]()
+    for hop in reversed(hops):
+        rows = hop.rows[np.lexsort((hop.rows["put"], hop.rows["take"]))]
+        last = np.searchsorted(rows["take"], at, "right") - 1
+        known &= last >= 0
+        put, take = (rows[name][np.maximum(last, 0)] for name in ("put", "take"))
+        stays.append((take, put))
+        at = put
+    first = np.searchsorted(done, at)
+    known &= (first < len(born)) & (born[np.minimum(first, len(born) - 1)] <= at)
+    births = born[np.minimum(first, len(born) - 1)]
+    ages = (end - births)[known]
+    reaction = _reactions(hops, (born, done), end)
+    worst, ends = tuple[Stage, ...](), 0
+    if len(ages):
+        instants = [births, *(each for pair in reversed(stays) for each in pair[::-1]), end]
+        stage = np.diff(np.array(instants)[:, known], axis=0)
+        place = int(np.argmax(ages))
+        worst = tuple(_stages(path, hops, stage, place, np.array(instants)[:, known][:, place]))
+        ends = int(end[known][place])
+    return Chain(
+        tasks=path,
+        kinds=tuple(hop.link.kind for hop in hops),
+        jobs=len(ages),
+        share=len(ages) / max(len(end), 1),
+        **_figures("age", ages),
+        releases=len(reaction),
+        **_figures("reaction", reaction),
+        deadline_ns=deadline,
+        misses=None if deadline is None else int((ages > deadline).sum()),
+        worst=worst,
+        at_ns=ends,
+    )
+
+
+def _figures(name: str, values: Times) -> dict[str, Any]:
+    if not len(values):
+        return {}
+    return {
+        f"{name}_mean_ns": float(values.mean()),
+        f"{name}_max_ns": int(values.max()),
+        f"{name}_quantiles_ns": tuple(np.quantile(values, SHARES, method="higher").tolist()),
+    }
+
+
+def _reactions(hops: Sequence[Flow], first: tuple[Times, Times], end: Times) -> Times:
+    """Of each release of the first thread until the end of recording, if there was one."""
+    born, done = first
+    at = np.maximum(born, np.append(0, done[:-1])[: len(born)])  # what it sends as it works
+    for hop in hops:
+        soonest = np.append(np.minimum.accumulate(hop.rows["take"][::-1])[::-1], NEVER)
+        at = soonest[np.searchsorted(hop.rows["put"], at)]
+    job = np.searchsorted(end, at)
+    known = job < len(end)
+    return np.asarray(end[job[known]] - born[known])
+
+
+def _stages(
+    path: tuple[str, ...], hops: Sequence[Flow], stage: NDArray[np.int64], place: int, at: Times
+) -> Iterator[Stage]:
+    """Where the datum of one job was, beside where those of all were."""
+    for number in range(len(stage)):
+        hop, name = number // 2, path[(number + 1) // 2]
+        if number % 2:
+            where, what = hops[hop].link.channel, f"until {name} took it"
+        elif number == 0:
+            where, what = name, "from its release until it sent it"
+        else:
+            ends = number == len(stage) - 1
+            where, what = name, "until its job ended" if ends else "until it sent it on"
+        yield Stage(
+            where=where,
+            what=what,
+            ns=int(stage[number, place]),
+            usual_ns=int(np.median(stage[number])),
+            thread=name,
+            begin_ns=int(at[number]),
+        )
