@@ -13,12 +13,15 @@ from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import NDArray
 
+from deadbeat.base.model.traces import Activity, WorstMoment
+from deadbeat.base.model.words import time_text
 from deadbeat.program.derive.jobs import single_jobs
+from deadbeat.program.derive.late import Seen
 from deadbeat.program.derive.switches import Times
-from deadbeat.program.derive.tasks import DerivedRun, Flow
+from deadbeat.program.derive.tasks import DerivedRun, Flow, Link
 from deadbeat.program.derive.tracks import NEVER
 
 #: Chains that are looked at, the first ones.
@@ -32,7 +35,8 @@ _BY_TIME = ("periodic", "relative", "sporadic", "bursty")
 @frozen(kw_only=True)
 class Stage:
     """Where a datum was for ``ns`` from ``begin_ns`` of the recording on: in a thread or a channel;
-    ``usual_ns``: the median of all; ``thread``: which had it, or took it at the end."""
+    ``usual_ns``: the median of all; ``thread``: which had it, or took it at the end; ``why``: what
+    most of that thread's time went to meanwhile, if not to its work."""
 
     where: str
     what: str
@@ -40,6 +44,14 @@ class Stage:
     usual_ns: int
     thread: str
     begin_ns: int
+    why: str = ""
+
+    @property
+    def words(self) -> str:
+        """``9.8 ms in pipe 4711 until filter took it (usually 4.9 ms; filter: waited ...)``."""
+        usual = f"usually {time_text(self.usual_ns)}"
+        why = f"; {self.thread}: {self.why}" * bool(self.why)
+        return f"{time_text(self.ns)} in {self.where} {self.what} ({usual}{why})"
 
 
 @frozen(kw_only=True)
@@ -65,21 +77,69 @@ class Chain:
     worst: tuple[Stage, ...] = ()
     at_ns: int = 0
 
+    @property
+    def longer(self) -> Stage:
+        """The stage of the oldest data that was longer than usual by most."""
+        return max(self.worst, key=lambda stage: stage.ns - stage.usual_ns)
+
 
 def chains_of(derived: DerivedRun, deadlines: Mapping[tuple[str, str], int]) -> tuple[Chain, ...]:
     """The chains of a program, and those that a deadline names. ``deadlines``: last and first
     thread -> how old the data may be, ns."""
     found = (
-        _chain(derived, path, deadlines.get((path[-1], path[0])))
+        _chain(derived, [derived.flow(*pair) for pair in pairwise(path)],
+               deadlines.get((path[-1], path[0])))
         for path in _paths(derived, deadlines)
-    )
+    )  # fmt: skip
     return tuple(chain for chain in found if chain.jobs)
+
+
+def links_of(derived: DerivedRun) -> Iterator[Link]:
+    """The links of a program, with the greatest age and reaction of each."""
+    for flow in derived.flows:
+        link = flow.link
+        if link.from_ in derived.jobs and link.to in derived.jobs:
+            alone = _chain(derived, [flow], None)
+            link = evolve(link, age_ns=alone.age_max_ns, reaction_ns=alone.reaction_max_ns)
+        yield link
 
 
 def ages_of(deadlines: Mapping[str, int]) -> dict[tuple[str, str], int]:
     """Those of data, ``LAST<-FIRST``, by last and first thread."""
     pairs = ((name.partition("<-"), ns) for name, ns in deadlines.items())
     return {(last, first): ns for (last, arrow, first), ns in pairs if arrow}
+
+
+def explained(chain: Chain, seen: Seen, tids: Mapping[str, int]) -> Chain:
+    """With why each stage of the oldest data took as long."""
+    stages = (
+        evolve(each, why=seen.most(tids[each.thread], each.begin_ns, each.begin_ns + each.ns))
+        for each in chain.worst
+    )
+    return evolve(chain, worst=tuple(stages))
+
+
+def oldest(chain: Chain) -> WorstMoment:
+    """Where the oldest data of a chain were, over time."""
+    rows, born = [*dict.fromkeys(each.where for each in chain.worst)], chain.worst[0].begin_ns
+    age = chain.age_max_ns or 0
+    limit = {"deadline": chain.deadline_ns} if chain.deadline_ns else {}
+    return WorstMoment(
+        what=f"Data of {chain.tasks[0]} as {chain.tasks[-1]} used them, {time_text(age)} old",
+        rows=tuple(rows),
+        stretches=tuple(
+            Activity(
+                row=rows.index(each.where),
+                kind="in a thread" if each.where == each.thread else "on the way",
+                begin_ns=each.begin_ns - born,
+                end_ns=each.begin_ns - born + each.ns,
+                text=each.words,
+            )
+            for each in chain.worst
+        ),
+        marks={"release": 0, "finish": age} | limit,
+        source="From the calls that moved them.",
+    )
 
 
 def _paths(derived: DerivedRun, wanted: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
@@ -122,8 +182,8 @@ def _jobs(derived: DerivedRun, name: str) -> tuple[Times, Times]:
     return release, end
 
 
-def _chain(derived: DerivedRun, path: tuple[str, ...], deadline: int | None) -> Chain:
-    hops = [derived.flow(*pair) for pair in pairwise(path)]
+def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> Chain:
+    path = (hops[0].link.from_, *(hop.link.to for hop in hops))
     born, done = _jobs(derived, path[0])
     _, end = _jobs(derived, path[-1])
     at, known, stays = end, np.ones(len(end), bool), list[tuple[Times, Times]]()

@@ -144,7 +144,7 @@ class _Traffic:
         key = kind.partition(" ")[0], number
         if key not in self.channels:
             self.channels[key] = len(self.made)
-            self.made.append(Channel(kind, name or str(number)))
+            self.made.append(Channel(kind, name.strip("-") or str(number)))
         return self.channels[key]
 
     def socket(self, number: int) -> int:
@@ -207,6 +207,10 @@ class _Traffic:
     def _moves(self, track: Track) -> tuple[Rows, NDArray[np.int64]]:
         """Calls of a thread that move data, and of sockets their inode (else 0)."""
         rows = track.of(RecordKind.ENTER, RecordKind.EXIT)
+        if len(rows) and rows["kind"][0] == RecordKind.EXIT:  # it began before recording did
+            same = np.flatnonzero((rows["a"] == rows["a"][0]) & (rows["kind"] == RecordKind.ENTER))
+            rows = np.concatenate([rows[same[:1]], rows])
+            rows["ns"][: len(same[:1])] = 0
         enters = np.flatnonzero(rows["kind"][:-1] == RecordKind.ENTER)
         wanted = [n for n, name in self.calls.items() if name in (*SENDS, *TAKES)]
         enters = enters[np.isin(rows["a"][enters], wanted)]

@@ -30,7 +30,8 @@ from deadbeat.base.model.lateness import (
     MissCause,
     counted,
 )
-from deadbeat.program.derive.jobs import ThreadJobs, single_jobs
+from deadbeat.base.model.words import time_text
+from deadbeat.program.derive.jobs import JOB, ThreadJobs, single_jobs
 from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
 from deadbeat.program.derive.sections import LockWait
 from deadbeat.program.derive.switches import Times, switches_of
@@ -70,7 +71,7 @@ class Late:
 def late(recording: Recording, derived: DerivedRun) -> tuple[Late, ...]:
     """The late jobs of each task that missed its deadline, the worst first; of very many some."""
     tasks = [task for task in derived.tasks if task.misses]
-    seen = _Seen(recording, derived) if tasks else None
+    seen = Seen(recording, derived) if tasks else None
     found: list[Late] = []
     for task in tasks:
         if seen and task.deadline_ns is not None:
@@ -93,7 +94,7 @@ def causes(found: Iterable[Late], derived: DerivedRun) -> Iterator[MissCause]:
             yield from counted(task.name, rows)
 
 
-def _of_task(seen: _Seen, task: DerivedTask, jobs: ThreadJobs, deadline: int) -> list[Late]:
+def _of_task(seen: Seen, task: DerivedTask, jobs: ThreadJobs, deadline: int) -> list[Late]:
     rows, (release, end, first) = jobs.rows, single_jobs(jobs, task.period_ns or 0)
     response = np.maximum.reduceat(end - release, first)
     missed = np.flatnonzero(response > deadline)
@@ -152,7 +153,7 @@ def _by_cause(parts: Parts) -> Counter[str]:
     return found
 
 
-class _Seen:
+class Seen:
     """Who ran where, and what each thread waited for."""
 
     def __init__(self, recording: Recording, derived: DerivedRun) -> None:
@@ -213,6 +214,16 @@ class _Seen:
             self._ready(found, track, place, ready, on)
         self._on_cpu(found, track, np.array([begin, end]))
         return found
+
+    def most(self, tid: int, begin: int, end: int) -> str:
+        """What most of a thread's time went to, if that was not its own work: cause and who."""
+        row = np.zeros(1, JOB)[0]
+        row["before"] = row["release"] = row["begin"] = begin
+        row["end"] = end
+        parts = self.parts(tid, row)
+        (cause, by), took = max(parts.items(), key=itemgetter(1), default=(("", ""), 0))
+        plain = cause == WORK or 2 * took < end - begin
+        return "" if plain else f"{cause}{f' ({by})' if by else ''} {time_text(took)}"
 
     def _on_cpu(self, found: Parts, track: Track, edges: Times) -> None:
         """Add the time on CPUs: work, page faults, interrupts, and what a hypervisor took."""

@@ -141,8 +141,8 @@ class Recorder(ClosedAfterwards):
             self._tracer = None
         self.blind = self._tracer is None
 
-    def begin(self, pid: int) -> None:
-        """Record process ``pid``; UsageError where there is none."""
+    def begin(self, *pids: int) -> None:
+        """Record processes; UsageError where there are none."""
         tracer = self._tracer
         if tracer is not None and self._target in _COSTS:
             self._cost = _COSTS[self._target]
@@ -152,11 +152,13 @@ class Recorder(ClosedAfterwards):
                 call_ns, low_ns, high_ns = (max(float(word), 0.0) for word in said)
                 self._cost = low_ns / _SLEEP_EVENTS, high_ns / _SLEEP_EVENTS, call_ns
                 _COSTS[self._target] = self._cost
-        words = (tracer.folder if tracer else "-", self._file, "/proc/kallsyms", str(pid))
+        words = (tracer.folder if tracer else "-", self._file, "/proc/kallsyms", *map(str, pids))
         self._process = self._target.start((self._tool, *words))
         _, present = self._hear()
         if not present:
-            raise UsageError(f"no process {pid} on {self._target.name}", "check the number: ps -e")
+            raise UsageError(
+                f"no process {pids[0]} on {self._target.name}", "check the number: ps -e"
+            )
         if tracer is not None:
             tracer.set("options/event-fork", "1")
             for event, text in FILTERS.items():

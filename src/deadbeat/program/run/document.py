@@ -39,6 +39,7 @@ from deadbeat.program.run.results import (
     ProgramStore,
     ProgramSummary,
 )
+from deadbeat.program.run.spec import processes
 from deadbeat.program.run.traced import time_column
 
 
@@ -184,7 +185,7 @@ def document(found: ProgramSummary, platform: Platform, path: Path) -> Document:
         labels=found.labels,
         about=f"Trace: {found.spec.trace[0]}"
         if found.spec.trace
-        else f"Program: {command or f'process {found.spec.pid}'}",
+        else f"Program: {command or processes(found.spec.pid)}",
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
         picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),

@@ -220,7 +220,9 @@ def watched_before(spec: ProgramSpec, asked: Begin) -> ProgramStore | None:
     store = ProgramStore.open(path) if path else None
     if store is not None and read(ProgramSpec, store.spec).keep is None:
         store = None
-    if store is None and spec.pid is None:
+    if spec.pid[1:]:
+        raise UsageError("--keep misses watches one process", "watch each by itself")
+    if store is None and not spec.pid:
         raise UsageError(
             "--keep misses: which process?", "give --pid P, or --name of such a result"
         )
@@ -237,16 +239,16 @@ def _planned(store: ProgramStore) -> tuple[int, int]:
 
 def process_of(
     spec: ProgramSpec, on: ProgramStore | None, target: Target | None
-) -> tuple[int | None, bool]:
-    """Which process, and whether it is still to be learned; None: the keeper finds it."""
+) -> tuple[tuple[int, ...], bool]:
+    """Which process, and whether it is still to be learned; none: the keeper finds it."""
     before, began = _planned(on) if on else (0, 0)
     assert target is not None
     lives = False
     with suppress(UsageError):
         lives = bool(before) and followed(before, target).began == began
-    given = spec.pid if spec.pid != (on and read(ProgramSpec, on.spec).pid) or not before else None
-    if given is None or given == before:
-        return (before if lives else given), not lives and given is not None
+    given = spec.pid if spec.pid != (on and read(ProgramSpec, on.spec).pid) or not before else ()
+    if not given or given == (before,):
+        return ((before,) if lives else given), not lives and bool(given)
     return given, True
 
 
@@ -266,10 +268,10 @@ def locked(path: Path, what: str) -> list[int]:
     return [descriptor]
 
 
-def keep_on(pid: int | None, store: ProgramStore, made: Toolchain, locks: list[int]) -> None:
+def keep_on(pids: tuple[int, ...], store: ProgramStore, made: Toolchain, locks: list[int]) -> None:
     """Goes on as the keeper."""
     tool, file = str(tool_program(made, "recorder")), store.path / KEPT / PLAN
-    if not pid:  # its number may be another's by now
+    if not pids:  # its number may be another's by now
         atomic_write(file, re.sub(r"^pid .*$", "pid 0", file.read_text(), flags=re.M))
     become((tool, "keep", str(file.resolve())), locks)
 

@@ -40,6 +40,7 @@ from deadbeat.machine.targets import marks
 from deadbeat.machine.targets.base import Target, is_here
 from deadbeat.machine.targets.guarded import check_user, ended_words, found
 from deadbeat.machine.targets.opening import opened
+from deadbeat.program.derive.ages import ages_of
 from deadbeat.program.derive.lives import lives
 from deadbeat.program.derive.outside import computed
 from deadbeat.program.derive.records import HEAP, LOCKED, SLACK, Recording
@@ -77,7 +78,7 @@ from deadbeat.program.run.results import (
     summarise,
     tasks_of,
 )
-from deadbeat.program.run.spec import BEST, ProgramSpec
+from deadbeat.program.run.spec import BEST, ProgramSpec, processes
 from deadbeat.program.run.traced import (
     NOTHING,
     TracedProgram,
@@ -202,7 +203,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 output = held.enter_context(self._folder.output(key)).fileno()
             if target.boot_s:
                 watch = alone(spec, target, made)
-            elif spec.pid is None:
+            elif not spec.pid:
                 ran = evolve(spec, command=change.command or spec.command)
                 watch = watched(ran, output, target, made, change)
             else:
@@ -250,7 +251,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             store.keep_events(key, part)
             store.keep_jobs(key, jobs_table(derived))
         if spec.keep and spec.pid:
-            who = keeping.followed(spec.pid, target)
+            who = keeping.followed(spec.pid[0], target)
             for line in keeping.plan(store, spec, watch.recording, derived, who):
                 self._say(line)
         if len(part.events) < (count := len(watch.recording.events)):
@@ -361,14 +362,20 @@ def begin(asked: Begin) -> Begun:
     if on is not None:
         spec = read(ProgramSpec, on.spec, asked.written, typed, names=asked.names)
         asked = evolve(asked, retry_failed=True, retry_invalid=True)
-    if bool(spec.command or spec.twin_of) is (spec.pid is not None):
+    if bool(spec.command or spec.twin_of) is bool(spec.pid):
         raise UsageError("run takes a program, or --pid", "give one of them")
     if spec.against or spec.tries:
         spec = _in_turns(spec, asked)
     target = opened(asked)
-    pid, learns = keeping.process_of(spec, on, target) if spec.keep else (spec.pid, True)
-    locks = keeping.locked(Path(f"/proc/{pid}"), f"process {pid}") if spec.keep and pid else []
+    pids, learns, locks = spec.pid, True, list[int]()
+    if spec.keep:
+        pids, learns = keeping.process_of(spec, on, target)
+        locks += [
+            each for pid in pids for each in keeping.locked(Path(f"/proc/{pid}"), processes(pids))
+        ]
     spec = evolve(spec, pid=read(ProgramSpec, on.spec).pid) if on else spec
+    if spec.tries and spec.pid[1:]:
+        raise UsageError("--try changes one process", "give one --pid")
     if spec.tries and (target is None or target.boot_s):
         raise UsageError("--try runs a program again and again", "on a machine that runs")
     if spec.pid and target and target.boot_s:
@@ -378,7 +385,7 @@ def begin(asked: Begin) -> Begun:
         found(spec.command[0], target)
     if spec.user and target:
         check_user(spec.user, target)
-    words = spec.command or (_comm(pid, target) if pid else spec.name,)
+    words = spec.command or tuple(_comm(pid, target) for pid in pids) or (spec.name,)
     if "name" not in {*asked.written, *asked.typed}:
         spec = evolve(spec, name=f"{spec.twin_of}-twin" if spec.twin_of else _named(words))
     platform = example_platform()
@@ -401,11 +408,11 @@ def begin(asked: Begin) -> Begun:
         runs,
         seconds=lambda left: None if each_s is None else left * each_s,
         ready=lambda left: {"commit": _commit(words, target)},
-        details=f"{shortened(shlex.join(spec.command)) or f'process {pid or spec.pid}'},"
+        details=f"{shortened(shlex.join(spec.command)) or processes(pids or spec.pid)},"
         f" {f'{each_s:g} s each' if each_s else 'each until it ends'}",
     )
     experiment = ProgramExperiment(
-        evolve(spec, pid=pid),
+        evolve(spec, pid=pids),
         target,
         toolchain_of(target, cross=asked.cross) if target else None,
         2 if asked.as_json else None,
@@ -418,7 +425,7 @@ def begin(asked: Begin) -> Begun:
     then = None
     if spec.keep and target:
         locks += keeping.locked(store.path / keeping.KEPT / keeping.STATE, f"for {store.path.name}")
-        then = partial(keeping.keep_on, pid, store, toolchain_of(target), locks)
+        then = partial(keeping.keep_on, pids, store, toolchain_of(target), locks)
     return Begun(experiment=experiment, then=then)
 
 
@@ -455,7 +462,7 @@ def _in_turns(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
             read_toml(Path(word.partition(":")[2]), "a design", "name a TOML file", "mend it")
     more = MOST * any(word.startswith(BEST) for word in spec.tries)
     most, each = spec.repeats * (1 + len(spec.tries) + more), spec.duration or 0
-    what = f"process {spec.pid} is watched" if spec.pid else f"{spec.command[0]} is run"
+    what = f"{processes(spec.pid)} watched" if spec.pid else f"{spec.command[0]} is run"
     asked.agree(
         f"{what} {most} times at most, for {each:g} s at most, with changes:"
         f" {duration(most * (each + _TURN_TAKES_S) + _SEARCH_TAKES_S * (more > 0))} at most"
@@ -508,26 +515,47 @@ def cases(found: ProgramSummary) -> list[Verdicted]:
     """Whether tasks with a deadline kept it: those that are marked, else those that were seen."""
     known = found.cells or (found.traced.known if found.traced else ())
     rules = found.traced.rules if found.traced else ()
-    return [
-        Verdicted(
-            name=f"{each.rule}:{each.thread}",
-            group="program.rules",
-            weight=each.jobs,
-            verdict="passed" if each.accepted else "failed",
-            message=f"{each.thread} {RULES[each.rule].title} in {count_of(each.jobs, 'job')}",
+    return (
+        [
+            Verdicted(
+                name=f"{each.rule}:{each.thread}",
+                group="program.rules",
+                weight=each.jobs,
+                verdict="passed" if each.accepted else "failed",
+                message=f"{each.thread} {RULES[each.rule].title} in {count_of(each.jobs, 'job')}",
+            )
+            for each in rules
+        ]
+        + [
+            Verdicted(
+                name=task.name,
+                group="program.misses",
+                weight=task.misses or 0,
+                verdict="failed" if task.misses else "passed",
+                message=f"{task.misses or 0:,} of {task.jobs:,} jobs, allowed: 0",
+            )
+            for task in known
+            if task.deadline_ns
+        ]
+        + [*_data(found.traced)]
+    )
+
+
+def _data(found: TracedProgram | None) -> Iterator[Verdicted]:
+    """Whether data were young enough; of what no link was seen it is not known."""
+    if found is None:
+        return
+    for (last, first), allowed in ages_of(found.ages).items():
+        mine = [each for each in found.paths if (each.tasks[-1], each.tasks[0]) == (last, first)]
+        misses, jobs = (sum(getattr(e, name) or 0 for e in mine) for name in ("misses", "jobs"))
+        older = f"data older than {time_text(allowed)} in {misses:,} of {count_of(jobs, 'job')}"
+        yield Verdicted(
+            name=f"{last}<-{first}",
+            group="program.ages",
+            weight=misses,
+            verdict="failed" if misses else "passed" if mine else "skipped",
+            message=older if mine else "no link was seen",
         )
-        for each in rules
-    ] + [
-        Verdicted(
-            name=task.name,
-            group="program.misses",
-            weight=task.misses or 0,
-            verdict="failed" if task.misses else "passed",
-            message=f"{task.misses or 0:,} of {task.jobs:,} jobs, allowed: 0",
-        )
-        for task in known
-        if task.deadline_ns
-    ]
 
 
 _TABLE = TableKind(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -75,6 +76,11 @@ class _File:
         raise rules.refuse(f"{shown(value)} is no path", "name a file")
 
 
+def processes(pids: Sequence[int]) -> str:
+    """``process 812``; ``processes 812, 813``."""
+    return f"process{'es' * (len(pids) > 1)} {', '.join(map(str, pids))}"
+
+
 @frozen(kw_only=True)
 class ProgramSpec:
     """Which program, for how long, how often, and what its jobs must keep."""
@@ -89,11 +95,17 @@ class ProgramSpec:
         "Measuring time, 10s or 5min; the program is ended then.  [when it ends by itself]",
         None,
     )
-    pid: int | None = keyed(
-        rules.Whole(1, 2**22),
+    pid: tuple[int, ...] = keyed(
+        rules.ListOf(
+            rules.Whole(1, 2**22).parse,
+            "a list of processes",
+            "812,813",
+            rules.unique,
+            optional=True,
+        ),
         "--pid P",
-        "Watch process P, which goes on as it was.",
-        default=None,
+        "Watch process P, or P,Q, which go on as they were.",
+        default=(),
     )
     keep: str | None = keyed(
         rules.Choice(("misses",)),

@@ -15,10 +15,17 @@ from deadbeat.base.model.lateness import LOCK, MissCause, causes_words
 from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import Json, capital, count_of, time_text
 from deadbeat.base.report.document import Column, Part, Subsection, Table, percent
-from deadbeat.program.derive.ages import Chain, ages_of, chains_of
+from deadbeat.program.derive.ages import (
+    Chain,
+    ages_of,
+    chains_of,
+    explained,
+    links_of,
+    oldest,
+)
 from deadbeat.program.derive.broken import BrokenRule, rules_of
 from deadbeat.program.derive.jobs import SURE_JOBS
-from deadbeat.program.derive.late import Late, causes, late
+from deadbeat.program.derive.late import Late, Seen, causes, late
 from deadbeat.program.derive.records import Recording, RecordKind
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.system import reduced
@@ -34,6 +41,8 @@ from deadbeat.program.derive.tasks import (
 from deadbeat.program.derive.timeline import worst_moments
 from deadbeat.program.run.spec import ProgramSpec
 
+#: Why a chain is not seen.
+_INVISIBLE = "no link was seen; memory that they share without a lock or a call is not visible"
 _POLICIES = ("sched_setscheduler", "sched_setattr")
 #: Late jobs that are kept, of each task.
 _KEPT = 20
@@ -58,11 +67,13 @@ class TracedProgram(DerivedSet):
     """Task set of a run. ``taken``: what was done to it so that a test takes it; ``proved``,
     ``unproved``, ``load``: as of `deadbeat.program.derive.system.Reduced`;
     ``late``: the worst of each task; ``causes``: of all misses; ``refused``: threads that did not
-    get the policy that they asked for; ``rules`` that it broke, of ``rules_judged``."""
+    get the policy that they asked for; ``rules`` that it broke, of ``rules_judged``; ``ages``:
+    LAST<-FIRST -> how old data may be, ns."""
 
     late: tuple[Late, ...] = ()
     causes: tuple[MissCause, ...] = ()
     paths: tuple[Chain, ...] = ()
+    ages: Mapping[str, int] = field(factory=dict)
     moments: tuple[WorstMoment, ...] = ()
     taken: tuple[str, ...] = ()
     proved: tuple[str, ...] = ()
@@ -119,15 +130,22 @@ def traced(
             job_ns[task.name] = low * kernel / jobs, (high * kernel + most * len(own)) / jobs
     cost = TracingCost(recording.event_ns, recording.other_call_ns, job_ns)
     rules, every = rules_of(recording, found, allow), late(recording, found)
+    chains = chains_of(found, ages_of(deadlines))
+    if chains:
+        seen, tids = Seen(recording, found), {task.name: task.tid for task in found.tasks}
+        chains = tuple(explained(each, seen, tids) for each in chains)
+    oldest_first = sorted(chains, key=lambda each: (-(each.misses or 0), -(each.age_max_ns or 0)))
     worst = [[each for each in every if each.task == task.name][:_KEPT] for task in found.tasks]
     return TracedProgram(
-        **{each.name: getattr(found, each.name) for each in fields(DerivedSet)},
+        **{n: getattr(found, n) for each in fields(DerivedSet) if (n := each.name) != "chains"},
         **{name: getattr(less, name) for name in ("proved", "unproved", "load")},
+        chains=tuple(links_of(found)),
         taken=less.lines,
         late=tuple(each for mine in worst for each in mine),
         causes=tuple(causes(every, found)),
-        paths=chains_of(found, ages_of(deadlines)),
-        moments=worst_moments(recording, found),
+        paths=chains,
+        ages={name: ns for name, ns in deadlines.items() if "<-" in name},
+        moments=(*worst_moments(recording, found), *map(oldest, oldest_first[:1])),
         cost=cost if recording.event_ns[1] else None,
         throttled=recording.throttled,
         allowed=recording.allowed,
@@ -144,9 +162,11 @@ def require_named(
     """UsageError where a deadline, or a fault that is allowed, is of no thread and no ``marked``
     task."""
     names = {task.name for task in found.tasks} | {*marked}
+    ends = {name for pair in ages_of(found.ages) for name in pair}
     known = {"", *names, *(each.partition("#")[0] for each in names)}
     allowed = {each.partition(":")[2] for each in spec.allow} - known
-    for name in [*({*dict(spec.deadline)} - known), *allowed]:
+    given = {name for name in dict(spec.deadline) if "<-" not in name} | ends
+    for name in [*(given - known), *allowed]:
         option = "--set allow" if name in allowed else "--deadline"
         text = f"{option} {name}: no thread has this name"
         hint = f"the threads are {', '.join(sorted(names))}"
@@ -223,7 +243,33 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
     else:
         yield f"{label}no thread has a known deadline: give --deadline {offer(found)}."
         yield from worst_rule(found)
+    yield from data(found)
     yield from _unjudged(found)
+
+
+def data(found: TracedProgram) -> Iterator[str]:
+    """How old the data were that the last thread of a chain used: of each with a deadline, else of
+    the one whose were oldest."""
+    for (last, first), allowed in ages_of(found.ages).items():
+        mine = [each for each in found.paths if (each.tasks[-1], each.tasks[0]) == (last, first)]
+        for chain in sorted(mine, key=lambda each: -(each.misses or 0))[:1]:
+            used = f"{count_of(chain.jobs, 'job')} of {last} used data of {first}"
+            age, limit = time_text(chain.age_max_ns or 0), time_text(allowed)
+            if chain.misses:
+                yield f"{chain.misses:,} of {used} older than {limit}, up to {age}:"
+                yield f"{chain.longer.words}."
+            else:
+                yield f"No data were too old: {used} at most {age} old, {limit} allowed."
+        if not mine:
+            yield f"It is not known how old data of {first} are as {last} uses them: {_INVISIBLE}."
+    if found.paths and not found.ages:
+        chain = max(found.paths, key=lambda each: each.age_max_ns or 0)
+        way = f" (by {', '.join(chain.tasks[1:-1])})" if chain.tasks[2:] else ""
+        mean, most = time_text(chain.age_mean_ns or 0), time_text(chain.age_max_ns or 0)
+        yield (
+            f"Data of {chain.tasks[0]} are {mean} old as a job of {chain.tasks[-1]} that used them"
+            f" ends, {most} at most{way}."
+        )
 
 
 def worst_rule(found: TracedProgram) -> Iterator[str]:
@@ -576,10 +622,15 @@ def across(found: TracedProgram, lock: DerivedLock) -> bool:
 def worst_jobs(found: TracedProgram, worst: int) -> tuple[str, ...]:
     """The worst late jobs, one by one: what took longer than usual."""
     late = sorted(found.late, key=lambda each: -each.response_ns)[:worst]
-    if not late:
+    chains = tuple(
+        f"{' -> '.join(chain.tasks)}: the oldest data, {time_text(chain.age_max_ns or 0)} at"
+        f" {time_text(chain.at_ns)}: {'; '.join(stage.words for stage in chain.worst)}"
+        for chain in found.paths[:worst]
+    )
+    if not late and not chains:
         known = any(task.deadline_ns for task in found.known)
         return ("No job missed a deadline." if known else "No deadline is known: give --deadline.",)
-    return tuple(
+    return chains + tuple(
         f"{each.task}, job {each.job} at {time_text(each.at_ns)}: response"
         f" {time_text(each.response_ns)};{f' since job {each.since}:' * (each.since < each.job)}"
         f" {each.cause}{f' ({each.by})' if each.by else ''}"

@@ -125,7 +125,7 @@ class Ground:
     replica: Replica
     cpus: tuple[int, ...]
     target: Target
-    pid: int | None = None
+    pid: tuple[int, ...] = ()
     against: tuple[str, ...] = ()
 
     @property
@@ -207,7 +207,7 @@ def _best(ground: Ground, count: int) -> list[ProgramChange] | str:
         ground.cpus,
         partial(_simulated, ground),
         locks=isinstance(_inherit(ground, ""), ProgramChange),
-        faults=ground.pid is None and _faults(ground, tasks),
+        faults=not ground.pid and _faults(ground, tasks),
         ns=ground.replica.end_ns,
         others=(t.task.priority for t in ground.replica.threads if t.task.name not in names),
     )
@@ -271,7 +271,7 @@ def _expected(ground: Ground, change: ProgramChange) -> dict[str, Foreseen]:
 def _inherit(ground: Ground, _: str) -> ProgramChange | str:
     locks = [lock for lock in ground.found.locks if lock.count and lock.protocol == "none"]
     plain = [lock for lock in locks if lock.waited or len(lock.users) > 1]
-    if ground.pid is not None:
+    if ground.pid:
         return _RUNS
     if not plain:
         return "no threads share a mutex without inheritance"
@@ -468,14 +468,14 @@ def _version(ground: Ground, _: str) -> ProgramChange | str:
 
 
 def _memory(ground: Ground, _: str) -> ProgramChange | str:
-    if ground.pid is not None:
+    if ground.pid:
         return _RUNS
     words = "all memory is locked, and malloc keeps what it has"
     return ProgramChange(words=words, memory="locked", last=(_LOCK, "before its threads are made"))
 
 
 def _malloc(ground: Ground, _: str) -> ProgramChange | str:
-    if ground.pid is not None:
+    if ground.pid:
         return _RUNS
     last = "MALLOC_TRIM_THRESHOLD_=-1 MALLOC_MMAP_MAX_=0", "in the program's environment"
     words = "malloc gives no memory back and takes none by mmap"
@@ -483,7 +483,7 @@ def _malloc(ground: Ground, _: str) -> ProgramChange | str:
 
 
 def _slack(ground: Ground, _: str) -> ProgramChange | str:
-    if ground.pid is not None:
+    if ground.pid:
         return _RUNS
     if all(task.policy in REAL_TIME for task in ground.found.tasks):
         return "timers of real-time threads have no slack"
@@ -497,7 +497,7 @@ def _design(ground: Ground, file: str) -> ProgramChange | str:
     known = read_design(Path(file), names, locks, ground.cpus)
     if {*known.locks} - {"*"} or "none" in known.locks.values():
         return 'the library gives all mutexes inheritance, or none: "*" = "inherit"'
-    if (known.locks or known.memory or known.slack_ns) and ground.pid is not None:
+    if (known.locks or known.memory or known.slack_ns) and ground.pid:
         return _RUNS
     words = f"the design of {Path(file).name}"
     return ProgramChange(

@@ -81,20 +81,24 @@ def looks(watch: Watched, *, again: bool) -> Iterator[str]:
 
 def joined(
     spec: ProgramSpec,
-    pid: int,
+    pids: tuple[int, ...],
     target: Target,
     toolchain: Toolchain,
     change: ProgramChange = ORIGINAL,
 ) -> Watched:
-    """Watch a process, which goes on as it was, until it ends or Ctrl-C."""
+    """Watch processes, which go on as they were, until all end or Ctrl-C."""
     with Recorder(target, toolchain) as recorder, _placer(change, target, toolchain) as placer:
         if recorder.blind:
-            raise TargetError(f"--pid {pid} cannot be watched: {recorder.missing[0]}", "be root")
-        placer.begin(pid)
+            raise TargetError(
+                f"--pid {pids[0]} cannot be watched: {recorder.missing[0]}", "be root"
+            )
+        placer.begin(pids[0])
         quotas = Quotas(target)
-        quotas.begin(pid)
-        recorder.begin(pid)
-        maps = target.read_text(f"/proc/{pid}/maps") or ""
+        quotas.begin(pids[0])
+        recorder.begin(*pids)
+        maps = ""  # an address is another variable in each process
+        if len(pids) == 1:
+            maps = target.read_text(f"/proc/{pids[0]}/maps") or ""
         began = time.monotonic()
         stopped: KeyboardInterrupt | None = None
         try:
