@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from deadbeat.base.model.traces import Activity, WorstMoment
 from deadbeat.base.model.words import time_text
 from deadbeat.program.derive.jobs import single_jobs
-from deadbeat.program.derive.late import Seen
+from deadbeat.program.derive.late import Stretches
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tasks import DerivedRun, Flow, Link
 from deadbeat.program.derive.tracks import NEVER
@@ -110,7 +110,7 @@ def ages_of(deadlines: Mapping[str, int]) -> dict[tuple[str, str], int]:
     return {(last, first): ns for (last, arrow, first), ns in pairs if arrow}
 
 
-def explained(chain: Chain, seen: Seen, tids: Mapping[str, int]) -> Chain:
+def explained(chain: Chain, seen: Stretches, tids: Mapping[str, int]) -> Chain:
     """With why each stage of the oldest data took as long."""
     stages = (
         evolve(each, why=seen.most(tids[each.thread], each.begin_ns, each.begin_ns + each.ns))
@@ -196,6 +196,8 @@ def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> C
         at = put
     first = np.searchsorted(done, at)
     known &= (first < len(born)) & (born[np.minimum(first, len(born) - 1)] <= at)
+    for hop in hops:  # what has ended hands on no more
+        known &= end <= derived.ended(hop.link.from_)
     births = born[np.minimum(first, len(born) - 1)]
     ages = (end - births)[known]
     reaction = _reactions(hops, (born, done), end)

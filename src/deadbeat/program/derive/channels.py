@@ -8,7 +8,7 @@ was sent is the n-th that is taken. From Linux 6.3 on the kernel says which sock
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 
@@ -17,7 +17,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.words import count_of
-from deadbeat.program.derive.jobs import ThreadJobs
+from deadbeat.program.derive.jobs import SURE_JOBS, ThreadJobs
 from deadbeat.program.derive.records import IMAGE, Recording, RecordKind
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tracks import NEVER, SENDS, Track
@@ -29,6 +29,10 @@ TAKES = ("read", "readv", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive", 
 _STREAMS = ("pipe", "fifo", "unix stream", "tcp", "tcp6")
 #: By udiag_type.
 _UNIX = {1: "unix stream", 2: "unix datagram", 5: "unix seqpacket"}
+#: By family and protocol, of a socket that was never looked at.
+_FAMILIES = {(1, 0): "unix", (2, 17): "udp", (10, 17): "udp6", (2, 6): "tcp", (10, 6): "tcp6"}
+#: Name of a socket that was closed before it could be looked at.
+MOMENT = "that lived for a moment"
 #: So long after its first use a number is looked at at most.
 _LOOK_NS = 500_000_000
 
@@ -92,13 +96,38 @@ class Traffic:
         mine = np.unique(rows["channel"][rows["receiver"] == receiver])
         return np.asarray(rows[np.isin(rows["channel"], mine) & known & ~rows["lost"]])
 
-    def lost(self, sender: int, channel: int) -> int:
-        rows = self.messages
-        return int(rows["lost"][(rows["sender"] == sender) & (rows["channel"] == channel)].sum())
+    def between(self) -> Iterator[tuple[int, int, tuple[int, ...], Rows]]:
+        """Sender, receiver, channels and messages. Of a kind those are one that are used one after
+        another, and those with a few messages each: a connection is made for every request."""
+        groups = defaultdict[tuple[int, int, str], list[tuple[int, Rows]]](list)
+        for (sender, receiver, place), rows in self.pairs.items():
+            kind = self.channels[place].kind.partition(" ")[0].replace("unix", "socket")
+            groups[sender, receiver, kind].append((place, rows))
+        for (sender, receiver, _), parts in groups.items():
+            lines, few = list[list[tuple[int, Rows]]](), list[tuple[int, Rows]]()
+            for place, rows in sorted(parts, key=lambda each: int(each[1]["put"][0])):
+                if len(rows) < SURE_JOBS or self.channels[place].name == MOMENT:
+                    few.append((place, rows))
+                    continue
+                free = (line for line in lines if line[-1][1]["take"].max() <= rows["put"][0])
+                line = next(free, None)
+                if line is None:
+                    lines.append([(place, rows)])
+                else:
+                    line.append((place, rows))
+            for line in [*lines, *[few] * bool(few)]:
+                places, every = zip(*line, strict=True)
+                yield sender, receiver, places, np.sort(np.concatenate(every), order="put")
 
-    def left_over(self, rows: Rows, channel: int, jobs: ThreadJobs | None) -> float:
-        """Of the jobs that took of ``rows``, the share that left messages in the channel."""
-        every = self.messages[(self.messages["channel"] == channel) & ~self.messages["lost"]]
+    def lost(self, sender: int, channels: Sequence[int]) -> int:
+        """Messages of a thread that were dropped."""
+        rows = self.messages[self.messages["lost"]]
+        return int((np.isin(rows["channel"], channels) & (rows["sender"] == sender)).sum())
+
+    def left_over(self, rows: Rows, channels: Sequence[int], jobs: ThreadJobs | None) -> float:
+        """Of the jobs that took of ``rows``, the share that left messages there."""
+        here = np.isin(self.messages["channel"], channels)
+        every = self.messages[here & ~self.messages["lost"]]
         takes, ends = np.unique(rows["take"]), jobs.rows["end"] if jobs else np.zeros(0, np.int64)
         last = (
             np.append(np.diff(np.searchsorted(ends, takes)) > 0, True) if len(ends) else takes > 0
@@ -138,6 +167,10 @@ class _Traffic:
             self.peers[number] = other
         self.inodes = defaultdict[int, list[tuple[int, int]]](list)  # socket -> when, its inode
         self.unnamed = Counter[str]()
+        #: Kinds of sockets that were never looked at.
+        ready = recording.events[recording.events["kind"] == RecordKind.READY]
+        kinds = np.unique(ready[["a", "b", "c"]]).tolist()
+        self.kinds = {sk: _FAMILIES.get((family, way), "socket") for sk, family, way in kinds}
 
     def channel(self, kind: str, number: int, name: str = "") -> int:
         """Place of a channel; ``number`` tells those of a kind apart."""
@@ -164,7 +197,8 @@ class _Traffic:
             if exact:
                 self._know(self.tracks[tid], mine, inode)
             else:
-                parts.append(self._by_peer(mine[inode > 0], inode[inode > 0]))
+                dropped = self.tracks[tid].of(RecordKind.DROPPED)["ns"]
+                parts.append(self._by_peer(mine[inode > 0], inode[inode > 0], dropped))
         for tid, (mine, inode) in moves.items() if exact else ():
             parts += self._exact(self.tracks[tid], mine, inode)
         every = np.concatenate(parts)
@@ -176,8 +210,9 @@ class _Traffic:
             rows["channel"] = place
             found.append(rows)
             lines += [line] * bool(line)
-        for name, count in sorted((+self.unnamed).items()):
-            lines.append(f"what {count:,} calls of {name} moved: it is not known between whom")
+        for name, count in sorted(self.unnamed.items()):
+            text = f"what {count:,} calls of {name} moved: it is not known between whom"
+            lines += [text] * (count >= SURE_JOBS)
         messages = np.concatenate(found)
         return Traffic(
             messages=messages[np.argsort(messages["put"], kind="stable")],
@@ -225,6 +260,7 @@ class _Traffic:
         ):
             found[name] = source[column]
         inode = np.zeros(len(found), np.int64)
+        seen = track.of(RecordKind.SENT, RecordKind.TAKEN)
         names = np.array([self.calls[number] for number in found["call"].tolist()], object)
         found["out"] = np.isin(names, SENDS)
         pid = track.thread.pid % IMAGE
@@ -235,7 +271,8 @@ class _Traffic:
                 found["channel"][mine[queue]] = self.channel("sysv", file)
             mine = mine[~queue]
             places = self._looked_up(pid, file, found["at"][mine])
-            unknown = mine[(places < 0) & (found["count"][mine] > 0)]
+            known = _between(seen["ns"], found[mine])[1] > 0
+            unknown = mine[(places < 0) & (found["count"][mine] > 0) & ~known]
             file_of = self.opened.get((pid, file), np.zeros(0, np.int64))
             shut = self.closed.get((pid, file), np.zeros(0, np.int64))
             for at, name in zip(found["at"][unknown], names[unknown], strict=True):
@@ -267,13 +304,15 @@ class _Traffic:
 
     # -- sockets
 
-    def _by_peer(self, moves: Rows, inode: NDArray[np.int64]) -> Rows:
+    def _by_peer(self, moves: Rows, inode: NDArray[np.int64], dropped: Times) -> Rows:
         """Of sockets, without the kernel's word: what is sent goes to the peer."""
         found = moves.copy()
         for number in np.unique(inode).tolist():
             mine, peer = inode == number, self.peers.get(number, 0)
             found["channel"][mine & ~found["out"]] = self.socket(number)
             found["channel"][mine & found["out"]] = self.socket(peer) if peer else -1
+            tcp = self._is_tcp(number)
+            found["lost"] |= mine & found["out"] & (_between(dropped, found)[1] > 0) & (not tcp)
         self.unnamed["sockets"] += int((found["channel"] < 0).sum())
         several = [n for n, name in self.calls.items() if name in ("sendmmsg", "recvmmsg")]
         times = np.where(np.isin(found["call"], several), found["count"], 1)
@@ -335,7 +374,9 @@ class _Traffic:
             since = np.array([ns for ns, _ in known], np.int64)
             places = [self.socket(number) for _, number in known]
             last = np.maximum(np.searchsorted(since, at[mine], "right") - 1, 0)
-            found[mine] = np.array(places or [self.channel("socket", sk)])[last]
+            if not places:
+                places = [self.channel(self.kinds.get(sk, "socket"), sk, MOMENT)]
+            found[mine] = np.array(places)[last]
         return found
 
 

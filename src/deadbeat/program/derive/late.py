@@ -71,7 +71,7 @@ class Late:
 def late(recording: Recording, derived: DerivedRun) -> tuple[Late, ...]:
     """The late jobs of each task that missed its deadline, the worst first; of very many some."""
     tasks = [task for task in derived.tasks if task.misses]
-    seen = Seen(recording, derived) if tasks else None
+    seen = Stretches(recording, derived) if tasks else None
     found: list[Late] = []
     for task in tasks:
         if seen and task.deadline_ns is not None:
@@ -94,7 +94,7 @@ def causes(found: Iterable[Late], derived: DerivedRun) -> Iterator[MissCause]:
             yield from counted(task.name, rows)
 
 
-def _of_task(seen: Seen, task: DerivedTask, jobs: ThreadJobs, deadline: int) -> list[Late]:
+def _of_task(seen: Stretches, task: DerivedTask, jobs: ThreadJobs, deadline: int) -> list[Late]:
     rows, (release, end, first) = jobs.rows, single_jobs(jobs, task.period_ns or 0)
     response = np.maximum.reduceat(end - release, first)
     missed = np.flatnonzero(response > deadline)
@@ -153,7 +153,7 @@ def _by_cause(parts: Parts) -> Counter[str]:
     return found
 
 
-class Seen:
+class Stretches:
     """Who ran where, and what each thread waited for."""
 
     def __init__(self, recording: Recording, derived: DerivedRun) -> None:

@@ -63,7 +63,8 @@ class LockWait:
 @frozen(kw_only=True)
 class HeldLock:
     """A lock: ``protocol`` (none, inherit, protect, spin), ``sections`` by tid, and ``waits``;
-    ``changed``: one of `CHANGES`; ``foreign``: a thread unlocked it that had not locked it."""
+    ``changed``: one of `CHANGES`; ``foreign``: a thread unlocked it that had not locked it;
+    ``spans``: from when to when which thread had it, where that is asked for."""
 
     name: str
     protocol: str
@@ -71,10 +72,16 @@ class HeldLock:
     foreign: bool = False
     sections: dict[int, tuple[DerivedSection, ...]] = field(factory=dict)
     waits: tuple[LockWait, ...] = ()
+    spans: tuple[tuple[int, int, int], ...] = ()
 
 
 class _Lock:
     """What records say of one lock."""
+
+    def every(self) -> Iterator[tuple[int, int, int]]:
+        """From when to when which thread held it."""
+        for (tid, _), times in self.spans.items():
+            yield from ((a, b, tid) for a, b in zip(times[::2], times[1::2], strict=True))
 
     def __init__(self) -> None:
         self.protocol, self.changed, self.foreign = "none", "", False
@@ -115,9 +122,12 @@ def locks_of(
     symbols: dict[int, str],
     jobs: Mapping[int, NDArray[np.void]],
     fixed: Collection[int] = (),
+    *,
+    within: bool = False,
 ) -> tuple[HeldLock, ...]:
     """Every lock that the shim saw, and those that threads waited for in the kernel. ``jobs``: of
-    each thread, as jobs.JOB; ``fixed``: threads that keep their jobs."""
+    each thread, as jobs.JOB; ``fixed``: threads that keep their jobs; ``within``: with the spans of
+    locks of one process, too, not only of those that processes share."""
     found = _seen(tracks, symbols)
     seen = {*found}
     for tid, track in tracks.items():
@@ -150,8 +160,9 @@ def locks_of(
             foreign=lock.foreign,
             sections=_sections(_word(address, symbols), lock.spans, tracks, symbols, jobs),
             waits=tuple(lock.waits),
+            spans=tuple(lock.every()) if not pid or within else (),
         )
-        for (_, address), lock in found.items()
+        for (pid, address), lock in found.items()
     )
 
 

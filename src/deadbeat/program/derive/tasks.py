@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from deadbeat.program.derive.outside import helpers_of, jobless, naps, rests
 from deadbeat.program.derive.records import RecordedThread, Recording, RecordKind
 from deadbeat.program.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
 from deadbeat.program.derive.switches import missing_ns
-from deadbeat.program.derive.tracks import Track, tracks
+from deadbeat.program.derive.tracks import NEVER, Track, tracks
 
 #: First jobs are warm-up where they took so much longer than any later one; at most WARM_UP_MAX.
 WARM_UP, WARM_UP_MAX = 1.2, 3
@@ -209,10 +209,16 @@ class DerivedRun(DerivedSet):
     tracks: dict[int, Track] = field(factory=dict, eq=False, repr=False)
     flows: tuple[Flow, ...] = field(default=(), eq=False, repr=False)
 
+    def ended(self, name: str) -> int:
+        """When a thread ended; NEVER: it did not."""
+        tid = next(task.tid for task in self.tasks if task.name == name)
+        ends = self.tracks[tid].of(RecordKind.END)["ns"]
+        return int(ends[-1]) if len(ends) else NEVER
+
     def flow(self, name: str, to: str) -> Flow:
         """What goes from one thread to another; through several channels: most of it."""
         between = (e for e in self.flows if (e.link.from_, e.link.to) == (name, to))
-        return max(between, key=lambda each: len(each.rows))
+        return max(between, key=lambda each: (each.link.kind != "may", len(each.rows)))
 
 
 def names_of(threads: tuple[RecordedThread, ...], *, kernel: bool = False) -> dict[int, str]:
@@ -282,7 +288,8 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         merge(jobs, arrivals.fit(jobs.rows["release"]))
     rows = {tid: jobs.rows for tid, jobs in found.items()}
     fixed = {tid for tid in rows if threads[tid].pid not in moving}
-    held = locks_of(all_tracks, recording.symbols, rows, fixed)
+    aged = any("<-" in name for name in deadlines or ())
+    held = locks_of(all_tracks, recording.symbols, rows, fixed, within=aged)
     woken = [
         _link(found, names, waker, tid)
         for tid, jobs in found.items()
@@ -291,7 +298,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         if threads[tid].pid not in moving or threads[tid].pid != threads[waker].pid
         if count >= max(JOBS_MIN, LINK_MIN * len(jobs.rows))
     ]
-    flows = _flows(moved, woken, found, names)
+    flows = (*_flows(moved, woken, found, names), *_by_locks(held, names))
     tasks = []
     for tid, track in all_tracks.items():
         name = names[tid]
@@ -343,15 +350,16 @@ def _flows(
 ) -> tuple[Flow, ...]:
     """What threads send one another: through channels, and by waking."""
     flows, by_wake = [], {(each.link.from_, each.link.to): each for each in woken}
-    pairs = sorted(moved.pairs.items(), key=lambda each: -len(each[1]))
-    for (sender, receiver, place), rows in pairs:
+    for sender, receiver, places, rows in sorted(moved.between(), key=lambda each: -len(each[3])):
         if len(rows) < JOBS_MIN or sender not in names or receiver not in names:
             continue
         wake = by_wake.pop((names[sender], names[receiver]), None)
         plain = wake.link if wake else Link(from_=names[sender], to=names[receiver], kind="sampled")
-        if not wake and moved.left_over(rows, place, found.get(receiver)) > LINK_MIN:
+        if not wake and moved.left_over(rows, places, found.get(receiver)) > LINK_MIN:
             plain = evolve(plain, kind="queued")
-        channel, lost = str(moved.channels[place]), moved.lost(sender, place)
+        channel, lost = str(moved.channels[places[0]]), moved.lost(sender, places)
+        if places[1:]:
+            channel = f"{moved.channels[places[0]].kind}, {len(places)} of them"
         link = evolve(plain, channel=channel, messages=len(rows), lost=lost)
         flows.append(Flow(link=link, rows=rows))
     return *by_wake.values(), *flows
@@ -366,6 +374,24 @@ def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> list[s
     rest = int(track.of(RecordKind.END)["ns"].max(initial=last)) - last
     text = f"jobs of {task.name} in its last {time_text(rest)}: it did not wait again"
     return [text] * (rest > _REST * task.period_ns)
+
+
+def _by_locks(held: Sequence[HeldLock], names: Mapping[int, str]) -> Iterator[Flow]:
+    """What a thread may have got from the one that had a lock before it."""
+    for lock in held:
+        spans = np.array(sorted(lock.spans), np.int64).reshape(-1, 3)
+        after = np.flatnonzero(np.diff(spans[:, 2])) + 1
+        found = np.zeros(len(after), MESSAGE)
+        found["put"] = found["until"] = spans[after - 1, 1]
+        found["sender"], found["receiver"] = spans[after - 1, 2], spans[after, 2]
+        found["take"] = spans[after, 0]
+        for pair in np.unique(found[["sender", "receiver"]]):
+            rows = found[found[["sender", "receiver"]] == pair]
+            if len(rows) >= JOBS_MIN and {*pair.tolist()} <= {*names}:
+                from_, to = (names[tid] for tid in pair.tolist())
+                link = Link(from_=from_, to=to, kind="may", channel=f"lock {lock.name}",
+                            messages=len(rows))  # fmt: skip
+                yield Flow(link=link, rows=np.sort(rows, order="put"))
 
 
 def _lock(lock: HeldLock, names: Mapping[int, str]) -> DerivedLock:

@@ -25,7 +25,7 @@ from deadbeat.program.derive.ages import (
 )
 from deadbeat.program.derive.broken import BrokenRule, rules_of
 from deadbeat.program.derive.jobs import SURE_JOBS
-from deadbeat.program.derive.late import Late, Seen, causes, late
+from deadbeat.program.derive.late import Late, Stretches, causes, late
 from deadbeat.program.derive.records import Recording, RecordKind
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.system import reduced
@@ -132,7 +132,7 @@ def traced(
     rules, every = rules_of(recording, found, allow), late(recording, found)
     chains = chains_of(found, ages_of(deadlines))
     if chains:
-        seen, tids = Seen(recording, found), {task.name: task.tid for task in found.tasks}
+        seen, tids = Stretches(recording, found), {task.name: task.tid for task in found.tasks}
         chains = tuple(explained(each, seen, tids) for each in chains)
     oldest_first = sorted(chains, key=lambda each: (-(each.misses or 0), -(each.age_max_ns or 0)))
     worst = [[each for each in every if each.task == task.name][:_KEPT] for task in found.tasks]
