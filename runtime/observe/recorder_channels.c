@@ -129,7 +129,7 @@ static void look_at_file(struct known *of)
     if (what && lines && said_bytes < FILES_MOST * 64) {
         fprintf(lines, "fd %u %" PRId64 " %" PRIu64 " %s %" PRIu64 " ", of->pid, of->file, now_ns(), word,
                 what);
-        for (const char *at = strchr(name, '[') && *name != '/' ? "-" : name; *at; at++)
+        for (const char *at = strcmp(word, "fifo") == 0 || strcmp(word, "mq") == 0 ? name : "-"; *at; at++)
             fputc(*at > ' ' && *at != '\\' ? *at : '?', lines);
         fputc('\n', lines);
         fflush(lines); /* counts said_bytes */

@@ -328,7 +328,7 @@ def test_chains_are_drawn_from_left_to_right(links: str, wanted: dict[str, int])
     drawn = chain_graph(DerivedSet(tasks=tasks, locks=(), chains=chains))
     boxes = re.findall(r'<rect x="(\d+)" y="(\d+)".*?<text.*?>&lt;(.)&gt;</text>', drawn)
     assert {name: int(x) // 300 for x, _, name in boxes} == wanted
-    assert len({(x, y) for x, y, _ in boxes}) == 3 and drawn.count("50 %</text>") == len(chains)
+    assert len({(x, y) for x, y, _ in boxes}) == 3 and drawn.count(">50 %<title>") == len(chains)
     ring = (*chains, Link(from_="<c>", to="<a>", share=1.0))
     assert chain_graph(DerivedSet(tasks=tasks, locks=(), chains=ring)).count("<rect") == 3
 

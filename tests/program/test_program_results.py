@@ -99,10 +99,11 @@ def test_the_worst_job_is_drawn_with_who_held_its_lock() -> None:
 
 
 def test_a_chain_has_a_time_from_end_to_end() -> None:
-    (found,) = traced(chain(), {}).end_to_end
+    (found,) = traced(chain(), {}).paths
     assert found.tasks == ("sensor", "filter", "actuator") and found.share == 1
-    assert found.mean_ns == pytest.approx(4 * MS, abs=20_000)
-    assert found.max_ns == pytest.approx(4 * MS, abs=20_000)
+    assert found.kinds == ("woken", "woken")
+    for value in (found.age_mean_ns, found.age_max_ns, found.reaction_max_ns):
+        assert value == pytest.approx(4 * MS, abs=20_000)
 
 
 def test_events_are_kept_as_they_were_recorded() -> None:

@@ -244,12 +244,13 @@ int main(int argc, char **argv)
         mq_unlink(second.path);
     const struct log *log = &logs[1];
     double sum = 0, sum_reaction = 0;
-    int64_t most = 0, count = 0, most_reaction = 0, reactions = 0, at = 0;
+    int64_t most = 0, count = 0, old = 0, most_reaction = 0, reactions = 0, at = 0;
     for (int64_t n = 0; n < log->count; n++)
         if (log->job[n].number > 0) {
             int64_t age = log->job[n].end - log->job[n].born;
             sum += (double)age;
             most = age > most ? age : most;
+            old += age > 9000000;
             count++;
         }
     for (int64_t n = 0; n < jobs; n++) {
@@ -267,10 +268,11 @@ int main(int argc, char **argv)
         die(argv[4]);
     fprintf(file,
             "{\"sent\": %lld, \"taken\": %lld, \"jobs\": %lld, \"age_mean\": %.0f, \"age_max\": %lld,"
-            " \"reactions\": %lld, \"reaction_mean\": %.0f, \"reaction_max\": %lld, \"last\": %lld}\n",
+            " \"reactions\": %lld, \"reaction_mean\": %.0f, \"reaction_max\": %lld, \"last\": %lld, \"old\": "
+            "%lld}\n",
             (long long)sent, (long long)logs[0].got, (long long)count, count ? sum / (double)count : 0.0,
             (long long)most, (long long)reactions, reactions ? sum_reaction / (double)reactions : 0.0,
-            (long long)most_reaction, (long long)log->got);
+            (long long)most_reaction, (long long)log->got, (long long)old);
     fclose(file);
     return 0;
 }

@@ -55,7 +55,7 @@ class Stage:
 
 
 @frozen(kw_only=True)
-class Chain:
+class DataPath:
     """Threads that hand on data. Of ``jobs`` of the last one, ``share`` of all, the age of the data
     that they used; of ``releases`` of the first, the reaction to them; times in ns. ``quantiles``:
     of ages and reactions, at `SHARES`. ``misses``: jobs whose data were older than ``deadline_ns``.
@@ -83,7 +83,9 @@ class Chain:
         return max(self.worst, key=lambda stage: stage.ns - stage.usual_ns)
 
 
-def chains_of(derived: DerivedRun, deadlines: Mapping[tuple[str, str], int]) -> tuple[Chain, ...]:
+def chains_of(
+    derived: DerivedRun, deadlines: Mapping[tuple[str, str], int]
+) -> tuple[DataPath, ...]:
     """The chains of a program, and those that a deadline names. ``deadlines``: last and first
     thread -> how old the data may be, ns."""
     found = (
@@ -110,7 +112,7 @@ def ages_of(deadlines: Mapping[str, int]) -> dict[tuple[str, str], int]:
     return {(last, first): ns for (last, arrow, first), ns in pairs if arrow}
 
 
-def explained(chain: Chain, seen: Stretches, tids: Mapping[str, int]) -> Chain:
+def explained(chain: DataPath, seen: Stretches, tids: Mapping[str, int]) -> DataPath:
     """With why each stage of the oldest data took as long."""
     stages = (
         evolve(each, why=seen.most(tids[each.thread], each.begin_ns, each.begin_ns + each.ns))
@@ -119,7 +121,7 @@ def explained(chain: Chain, seen: Stretches, tids: Mapping[str, int]) -> Chain:
     return evolve(chain, worst=tuple(stages))
 
 
-def oldest(chain: Chain) -> WorstMoment:
+def oldest(chain: DataPath) -> WorstMoment:
     """Where the oldest data of a chain were, over time."""
     rows, born = [*dict.fromkeys(each.where for each in chain.worst)], chain.worst[0].begin_ns
     age = chain.age_max_ns or 0
@@ -182,7 +184,7 @@ def _jobs(derived: DerivedRun, name: str) -> tuple[Times, Times]:
     return release, end
 
 
-def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> Chain:
+def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> DataPath:
     path = (hops[0].link.from_, *(hop.link.to for hop in hops))
     born, done = _jobs(derived, path[0])
     _, end = _jobs(derived, path[-1])
@@ -208,7 +210,7 @@ def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> C
         place = int(np.argmax(ages))
         worst = tuple(_stages(path, hops, stage, place, np.array(instants)[:, known][:, place]))
         ends = int(end[known][place])
-    return Chain(
+    return DataPath(
         tasks=path,
         kinds=tuple(hop.link.kind for hop in hops),
         jobs=len(ages),

@@ -44,6 +44,7 @@ _MOVE = np.dtype(
         *(("out", "?"), ("lost", "?")),
     ]
 )
+_TAKEN = np.dtype([("socket", "<i8"), ("ns", "<i8"), ("inode", "<i8")])
 #: A message: put while a call of ``sender`` went on from ``put`` to ``until``, taken by a call that
 #: ended at ``take`` (NEVER: by none); ``lost``: dropped; ``unsure``: its neighbour may be it.
 MESSAGE = np.dtype(
@@ -165,7 +166,6 @@ class _Traffic:
             if not other and family.startswith("udp"):
                 other = bound.get((family, remote.rpartition(":")[2]), 0)
             self.peers[number] = other
-        self.inodes = defaultdict[int, list[tuple[int, int]]](list)  # socket -> when, its inode
         self.unnamed = Counter[str]()
         #: Kinds of sockets that were never looked at.
         ready = recording.events[recording.events["kind"] == RecordKind.READY]
@@ -194,11 +194,10 @@ class _Traffic:
         moves = {tid: self._moves(track) for tid, track in self.tracks.items()}
         parts = [np.zeros(0, _MOVE), *(mine[mine["channel"] >= 0] for mine, _ in moves.values())]
         for tid, (mine, inode) in moves.items():
-            if exact:
-                self._know(self.tracks[tid], mine, inode)
-            else:
+            if not exact:
                 dropped = self.tracks[tid].of(RecordKind.DROPPED)["ns"]
                 parts.append(self._by_peer(mine[inode > 0], inode[inode > 0], dropped))
+        self.taken = self._taken(moves)
         for tid, (mine, inode) in moves.items() if exact else ():
             parts += self._exact(self.tracks[tid], mine, inode)
         every = np.concatenate(parts)
@@ -318,16 +317,17 @@ class _Traffic:
         times = np.where(np.isin(found["call"], several), found["count"], 1)
         return np.repeat(found, times)[np.repeat(found["channel"] >= 0, times)]
 
-    def _know(self, track: Track, moves: Rows, inode: NDArray[np.int64]) -> None:
-        """Which inode a socket of the kernel has, and since when."""
-        rows = track.of(RecordKind.SENT, RecordKind.TAKEN)
-        call = _within(moves, rows["ns"])
-        numbers = np.where(call >= 0, inode[call], 0) if len(inode) else np.zeros(len(rows), int)
-        pairs, first = np.unique(
-            np.column_stack([rows["a"], numbers])[numbers > 0], axis=0, return_index=True
-        )
-        for (sk, number), place in zip(pairs.tolist(), first.tolist(), strict=True):
-            self.inodes[sk].append((int(rows["ns"][numbers > 0][place]), number))
+    def _taken(self, moves: Mapping[int, tuple[Rows, NDArray[np.int64]]]) -> Rows:
+        """What was received when: socket of the kernel, and its inode (0: not known)."""
+        found = [np.zeros(0, _TAKEN)]
+        for tid, (mine, inode) in moves.items():
+            rows = self.tracks[tid].of(RecordKind.TAKEN)
+            call = _within(mine, rows["ns"])
+            each = np.zeros(len(rows), _TAKEN)
+            each["socket"], each["ns"] = rows["a"], rows["ns"]
+            each["inode"] = np.where(call >= 0, inode[call], 0) if len(mine) else 0
+            found.append(each)
+        return np.sort(np.concatenate(found), order=("socket", "ns"))
 
     def _exact(self, track: Track, moves: Rows, inode: NDArray[np.int64]) -> list[Rows]:
         """Messages of a thread by the kernel's word, which socket got each."""
@@ -367,16 +367,24 @@ class _Traffic:
         return bool(self.peers.get(number)) and self.sockets[number][0].startswith("tcp")
 
     def _of_sockets(self, sockets: NDArray[np.int64], at: Times) -> NDArray[np.int64]:
-        """Places of the channels to sockets of the kernel, at instants."""
+        """Places of the channels to sockets of the kernel, by what was taken from them next: one
+        that is closed gives its place to another."""
         found = np.full(len(sockets), -1)
         for sk in np.unique(sockets).tolist():
-            mine, known = sockets == sk, sorted(self.inodes.get(sk, ()))
-            since = np.array([ns for ns, _ in known], np.int64)
-            places = [self.socket(number) for _, number in known]
-            last = np.maximum(np.searchsorted(since, at[mine], "right") - 1, 0)
-            if not places:
-                places = [self.channel(self.kinds.get(sk, "socket"), sk, MOMENT)]
-            found[mine] = np.array(places)[last]
+            mine = sockets == sk
+            rows = self.taken[slice(*np.searchsorted(self.taken["socket"], [sk, sk + 1]))]
+            inode = np.zeros(int(mine.sum()), np.int64)
+            if len(rows):
+                after = np.searchsorted(rows["ns"], at[mine])
+                inode = rows["inode"][np.minimum(after, len(rows) - 1)]
+            numbers, which = np.unique(inode, return_inverse=True)
+            places = [
+                self.socket(number)
+                if number
+                else self.channel(self.kinds.get(sk, "socket"), sk, MOMENT)
+                for number in numbers.tolist()
+            ]
+            found[mine] = np.array(places)[which]
         return found
 
 

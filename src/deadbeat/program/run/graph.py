@@ -32,12 +32,14 @@ def chain_graph(found: DerivedSet) -> str:
         (left, top), (end, bottom) = at[link.from_], at[link.to]
         begin, middle = left + _WIDE, (left + _WIDE + end) // 2
         top, bottom = top + _HIGH // 2, bottom + _HIGH // 2
-        most = f", up to {time_text(link.max_ns)}" if link.max_ns else ""
+        most = link.max_ns or link.age_ns
+        said = f"{percent(link.share)}" if link.kind == "woken" else link.kind
+        said += f", up to {time_text(most)}" * bool(most)
         drawn.append(
             f'<path d="M{begin} {top}C{middle} {top} {middle} {bottom} {end - 4} {bottom}"'
             ' fill="none" stroke="currentColor" marker-end="url(#end)"/>'
             f'<text x="{middle}" y="{(top + bottom) // 2 - 6}" text-anchor="middle">'
-            f"{percent(link.share)}{most}</text>"
+            f"{said}<title>{escape(link.channel)}</title></text>"
         )
     for task in tasks:
         x, y = at[task.name]

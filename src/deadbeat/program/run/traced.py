@@ -16,7 +16,7 @@ from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import Json, capital, count_of, time_text
 from deadbeat.base.report.document import Column, Part, Subsection, Table, percent
 from deadbeat.program.derive.ages import (
-    Chain,
+    DataPath,
     ages_of,
     chains_of,
     explained,
@@ -72,7 +72,7 @@ class TracedProgram(DerivedSet):
 
     late: tuple[Late, ...] = ()
     causes: tuple[MissCause, ...] = ()
-    paths: tuple[Chain, ...] = ()
+    paths: tuple[DataPath, ...] = ()
     ages: Mapping[str, int] = field(factory=dict)
     moments: tuple[WorstMoment, ...] = ()
     taken: tuple[str, ...] = ()

@@ -1,0 +1,117 @@
+"""Truth: programs whose messages carry when they were born (tests/programs/chains), recorded with
+what they said of themselves (tests/golden/channels)."""
+
+import json
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+from attrs import evolve
+from helpers.answers import Capture
+from helpers.recorded import ROOT, recorded
+
+from deadbeat.cli.main import main
+from deadbeat.program.derive.records import RecordKind
+from deadbeat.program.run import kind
+
+TRUTH = json.loads((ROOT / "tests/golden/channels/truth.json").read_text())
+#: Recording -> the kinds of its two links.
+PIPELINES = {
+    "drops": ("sampled", "sampled"),
+    "events": ("woken", "sampled"),
+    "single": ("queued", "sampled"),
+    "mixed": ("sampled", "woken"),
+    "pipes": ("woken", "sampled"),
+}
+#: Recording -> sender, receiver and messages of each link.
+ODDITIES = {
+    # one sends by turns to two sockets that it is not connected to, another to one of them
+    "unconnected": {("one", "left"): 100, ("one", "right"): 100, ("two", "left"): 200},
+    # the reader gets its end of a pipe by SCM_RIGHTS
+    "passed": {("giver", "getter"): 200},
+    "restarted": {("first", "middle#1"): 100, ("first", "middle#2"): 100,
+                  ("middle#1", "last"): 100, ("middle#2", "last"): 100},
+    # a connection of 15 ms for each message
+    "requests": {("client", "server"): 100},
+    # 64 bytes are read 24 at a time
+    "partial": {("putter", "taker"): 200},
+    "counter": {("signaller", "waiter"): 200},
+}  # fmt: skip
+#: Records that kernels before 6.3 do not write.
+LATER = (RecordKind.SENT, RecordKind.TAKEN, RecordKind.READY)
+
+
+@pytest.fixture
+def answer(in_a_folder: None, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """JSON of `deadbeat run` of a recording, with more words."""
+
+    def answered(name: str, *words: str, older: bool = False) -> dict[str, Any]:
+        first = recorded("channels")
+
+        def watched(*of: Any) -> Any:
+            found = first(*of)
+            events = found.recording.events
+            events = events[~np.isin(events["kind"], LATER)] if older else events
+            return evolve(found, recording=evolve(found.recording, events=events))
+
+        shutil.copy("/bin/true", name)
+        monkeypatch.setattr(kind, "watched", watched)
+        assert main(("run", "--json", "--fresh", *words, "--", f"./{name}")) == 0
+        results: dict[str, Any] = json.loads(capsys.readouterr().out)["results"]
+        return results
+
+    return answered
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("name", PIPELINES)
+def test_every_message_is_paired_and_its_age_is_what_it_says(
+    name: str, older: bool, answer: Any
+) -> None:
+    truth = TRUTH[name]
+    found = answer(name, older=older)
+    links = {(link["from"], link["to"]): link for link in found["chains"]}
+    one, two = links["sensor", "filter"], links["filter", "actuator"]
+    assert (one["kind"], two["kind"]) == PIPELINES[name]
+    lost = truth["sent"] + 1 - truth["taken"]  # the last one says that there are no more
+    assert (lost > 90) is (name == "drops")
+    assert (one["messages"], one["lost"]) == (truth["taken"], lost)
+    assert (two["messages"], two["lost"]) == (truth["last"], 0)
+    (path,) = found["paths"]
+    assert (path["jobs"], path["releases"]) == (truth["jobs"], truth["reactions"])
+    for ours, theirs in (("age_mean_ns", "age_mean"), ("reaction_mean_ns", "reaction_mean")):
+        assert abs(path[ours] - truth[theirs]) <= 20_000 + truth[theirs] / 100
+    for ours, theirs in (("age_max_ns", "age_max"), ("reaction_max_ns", "reaction_max")):
+        assert abs(path[ours] - truth[theirs]) <= 30_000
+    assert sum(stage["ns"] for stage in path["worst"]) == path["age_max_ns"]
+
+
+@pytest.mark.parametrize("name", ODDITIES)
+def test_what_is_hard_to_pair_is_paired(name: str, answer: Any) -> None:
+    found = answer(name)
+    links = {(link["from"], link["to"]): link["messages"] for link in found["chains"]}
+    assert links == ODDITIES[name]
+    assert not any("moved" in line for line in found["not_seen"])
+
+
+def test_data_that_are_too_old_are_counted_and_fail_a_gate(answer: Any, capsys: Capture) -> None:
+    found = answer("pipes", "--deadline", "actuator<-sensor=9ms")
+    (path,) = found["paths"]
+    old, jobs = (TRUTH["pipes"][name] for name in ("old", "jobs"))
+    assert (path["deadline_ns"], path["misses"], old > 20) == (9_000_000, old, True)
+    assert found["ages"] == {"actuator<-sensor": 9_000_000}
+    assert main(("show", "pipes")) == 0
+    said = capsys.readouterr().out
+    assert f"{old} of {jobs} jobs of actuator used data of sensor older than 9 ms" in said
+    assert "in actuator until its job ended (usually" in said
+    assert main(("why", "pipes")) == 0
+    assert "sensor -> filter -> actuator: the oldest data, 67" in capsys.readouterr().out
+
+
+def test_a_link_that_was_not_seen_is_no_young_age(answer: Any, capsys: Capture) -> None:
+    """The filter never hears of the actuator."""
+    found = answer("pipes", "--deadline", "filter<-actuator=9ms")
+    assert [path for path in found["paths"] if path["deadline_ns"]] == []
+    assert main(("show", "pipes")) == 0
+    assert "It is not known how old data of actuator are as filter uses" in capsys.readouterr().out
