@@ -1,4 +1,4 @@
-"""Truth: programs whose messages carry when they were born (tests/programs/chains), recorded with
+"""Truth: messages that carry when they were born (tests/programs/chains), recorded with
 what they said of themselves (tests/golden/channels)."""
 
 import json

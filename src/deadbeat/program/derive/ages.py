@@ -1,7 +1,7 @@
 """How old the data are that jobs use, and how soon data are used: along chains of threads.
 
-Of a job of the last thread the age is the time from the release of the first thread's job with
-whose data it worked, until its own end. The reaction to a release of the first thread is the time
+The age is the time from the release of the job of the first thread that sent the data, until the
+end of the job of the last thread that used them. The reaction to a release of the first thread is the time
 until the end of the first job of the last that had those data, or later ones. A thread keeps what
 it took last (AUTOSAR timing extensions; Feiertag et al. 2008; research: chains).
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
-from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
@@ -58,8 +57,8 @@ class Stage:
 class DataPath:
     """Threads that hand on data. Of ``jobs`` of the last one, ``share`` of all, the age of the data
     that they used; of ``releases`` of the first, the reaction to them; times in ns. ``quantiles``:
-    of ages and reactions, at `SHARES`. ``misses``: jobs whose data were older than ``deadline_ns``.
-    ``worst``: stages of the oldest data, whose job ended ``at_ns`` after the recording's begin."""
+    of ages and reactions, at `SHARES`. ``misses``: jobs with data older than ``deadline_ns``.
+    ``worst``: stages of the oldest data; their job ended ``at_ns`` after the recording's begin."""
 
     tasks: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -107,7 +106,7 @@ def links_of(derived: DerivedRun) -> Iterator[Link]:
 
 
 def ages_of(deadlines: Mapping[str, int]) -> dict[tuple[str, str], int]:
-    """Those of data, ``LAST<-FIRST``, by last and first thread."""
+    """How old data may be, ns, by last and first thread, from deadlines ``LAST<-FIRST``."""
     pairs = ((name.partition("<-"), ns) for name, ns in deadlines.items())
     return {(last, first): ns for (last, arrow, first), ns in pairs if arrow}
 
@@ -121,7 +120,7 @@ def explained(chain: DataPath, seen: Stretches, tids: Mapping[str, int]) -> Data
     return evolve(chain, worst=tuple(stages))
 
 
-def oldest(chain: DataPath) -> WorstMoment:
+def oldest_moment(chain: DataPath) -> WorstMoment:
     """Where the oldest data of a chain were, over time."""
     rows, born = [*dict.fromkeys(each.where for each in chain.worst)], chain.worst[0].begin_ns
     age = chain.age_max_ns or 0
@@ -210,14 +209,19 @@ def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> D
         place = int(np.argmax(ages))
         worst = tuple(_stages(path, hops, stage, place, np.array(instants)[:, known][:, place]))
         ends = int(end[known][place])
+    (age, oldest, age_shares), (soon, latest, soon_shares) = map(_spread, (ages, reaction))
     return DataPath(
         tasks=path,
         kinds=tuple(hop.link.kind for hop in hops),
         jobs=len(ages),
         share=len(ages) / max(len(end), 1),
-        **_figures("age", ages),
+        age_mean_ns=age,
+        age_max_ns=oldest,
+        age_quantiles_ns=age_shares,
         releases=len(reaction),
-        **_figures("reaction", reaction),
+        reaction_mean_ns=soon,
+        reaction_max_ns=latest,
+        reaction_quantiles_ns=soon_shares,
         deadline_ns=deadline,
         misses=None if deadline is None else int((ages > deadline).sum()),
         worst=worst,
@@ -225,18 +229,16 @@ def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> D
     )
 
 
-def _figures(name: str, values: Times) -> dict[str, Any]:
+def _spread(values: Times) -> tuple[float | None, int | None, tuple[int, ...]]:
+    """Mean, greatest, and those that `SHARES` do not exceed."""
     if not len(values):
-        return {}
-    return {
-        f"{name}_mean_ns": float(values.mean()),
-        f"{name}_max_ns": int(values.max()),
-        f"{name}_quantiles_ns": tuple(np.quantile(values, SHARES, method="higher").tolist()),
-    }
+        return None, None, ()
+    shares = np.quantile(values, SHARES, method="higher").tolist()
+    return float(values.mean()), int(values.max()), tuple(map(int, shares))
 
 
 def _reactions(hops: Sequence[Flow], first: tuple[Times, Times], end: Times) -> Times:
-    """Of each release of the first thread until the end of recording, if there was one."""
+    """The reaction to each release of the first thread that the recording has, ns."""
     born, done = first
     at = np.maximum(born, np.append(0, done[:-1])[: len(born)])  # what it sends as it works
     for hop in hops:

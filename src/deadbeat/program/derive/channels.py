@@ -126,7 +126,7 @@ class Traffic:
         return int((np.isin(rows["channel"], channels) & (rows["sender"] == sender)).sum())
 
     def left_over(self, rows: Rows, channels: Sequence[int], jobs: ThreadJobs | None) -> float:
-        """Of the jobs that took of ``rows``, the share that left messages there."""
+        """Share of the jobs that took of ``rows`` and left messages there."""
         here = np.isin(self.messages["channel"], channels)
         every = self.messages[here & ~self.messages["lost"]]
         takes, ends = np.unique(rows["take"]), jobs.rows["end"] if jobs else np.zeros(0, np.int64)
@@ -304,7 +304,7 @@ class _Traffic:
     # -- sockets
 
     def _by_peer(self, moves: Rows, inode: NDArray[np.int64], dropped: Times) -> Rows:
-        """Of sockets, without the kernel's word: what is sent goes to the peer."""
+        """Without the kernel's word: what is sent through a socket goes to its peer."""
         found = moves.copy()
         for number in np.unique(inode).tolist():
             mine, peer = inode == number, self.peers.get(number, 0)

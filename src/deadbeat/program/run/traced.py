@@ -21,7 +21,7 @@ from deadbeat.program.derive.ages import (
     chains_of,
     explained,
     links_of,
-    oldest,
+    oldest_moment,
 )
 from deadbeat.program.derive.broken import BrokenRule, rules_of
 from deadbeat.program.derive.jobs import SURE_JOBS
@@ -145,7 +145,7 @@ def traced(
         causes=tuple(causes(every, found)),
         paths=chains,
         ages={name: ns for name, ns in deadlines.items() if "<-" in name},
-        moments=(*worst_moments(recording, found), *map(oldest, oldest_first[:1])),
+        moments=(*worst_moments(recording, found), *map(oldest_moment, oldest_first[:1])),
         cost=cost if recording.event_ns[1] else None,
         throttled=recording.throttled,
         allowed=recording.allowed,
@@ -249,7 +249,7 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
 
 def data(found: TracedProgram) -> Iterator[str]:
     """How old the data were that the last thread of a chain used: of each with a deadline, else of
-    the one whose were oldest."""
+    the one with the oldest."""
     for (last, first), allowed in ages_of(found.ages).items():
         mine = [each for each in found.paths if (each.tasks[-1], each.tasks[0]) == (last, first)]
         for chain in sorted(mine, key=lambda each: -(each.misses or 0))[:1]:
