@@ -1,9 +1,9 @@
 """How old the data are that jobs use, and how soon data are used: along chains of threads.
 
 The age is the time from the release of the job of the first thread that sent the data, until the
-end of the job of the last thread that used them. The reaction to a release of the first thread is the time
-until the end of the first job of the last that had those data, or later ones. A thread keeps what
-it took last (AUTOSAR timing extensions; Feiertag et al. 2008; research: chains).
+end of the job of the last thread that used them. The reaction to a release of the first thread is
+the time until the end of the first job of the last that had those data, or later ones. A thread
+keeps what it took last (AUTOSAR timing extensions; Feiertag et al. 2008; research: chains).
 """
 
 from __future__ import annotations

@@ -239,17 +239,22 @@ def _planned(store: ProgramStore) -> tuple[int, int]:
 
 def process_of(
     spec: ProgramSpec, on: ProgramStore | None, target: Target | None
-) -> tuple[tuple[int, ...], bool]:
-    """Which process, and whether it is still to be learned; none: the keeper finds it."""
+) -> tuple[tuple[int, ...], bool, list[int]]:
+    """Which process, whether it is still to be learned, and locks of it; none: the keeper finds
+    it."""
+    if not spec.keep:
+        return spec.pid, True, []
     before, began = _planned(on) if on else (0, 0)
     assert target is not None
     lives = False
     with suppress(UsageError):
         lives = bool(before) and followed(before, target).began == began
     given = spec.pid if spec.pid != (on and read(ProgramSpec, on.spec).pid) or not before else ()
+    learns = True
     if not given or given == (before,):
-        return ((before,) if lives else given), not lives and bool(given)
-    return given, True
+        given, learns = (before,) if lives else given, not lives and bool(given)
+    locks = [each for pid in given for each in locked(Path(f"/proc/{pid}"), f"process {pid}")]
+    return given, learns, locks
 
 
 def locked(path: Path, what: str) -> list[int]:

@@ -367,12 +367,7 @@ def begin(asked: Begin) -> Begun:
     if spec.against or spec.tries:
         spec = _in_turns(spec, asked)
     target = opened(asked)
-    pids, learns, locks = spec.pid, True, list[int]()
-    if spec.keep:
-        pids, learns = keeping.process_of(spec, on, target)
-        locks += [
-            each for pid in pids for each in keeping.locked(Path(f"/proc/{pid}"), processes(pids))
-        ]
+    pids, learns, locks = keeping.process_of(spec, on, target)
     spec = evolve(spec, pid=read(ProgramSpec, on.spec).pid) if on else spec
     if spec.tries and spec.pid[1:]:
         raise UsageError("--try changes one process", "give one --pid")
