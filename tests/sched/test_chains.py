@@ -71,6 +71,19 @@ def test_a_triggered_link_adds_no_period(capsys: Capture, tmp_path: Path) -> Non
     assert 6 <= own["age_max"] <= 16 and own["until"] is None and own["name"] == "brake"
 
 
+def test_chains_are_drawn_by_seed_and_number(capsys: Capture) -> None:
+    def drawn(*options: str) -> Any:
+        assert main(("sched", "generate", "--count=2", "--set=chains=3", *options)) == 0
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    one, other = (drawn("--set=chain-min=3", f"--set=first={first}") for first in (0, 1))
+    assert one[1] == other[0] != one[0]
+    assert {len(each["tasks"]) for system in one for each in system["chains"]} <= {3, 4, 5}
+    assert all(task in range(10) for each in one[0]["chains"] for task in each["tasks"])
+    assert main(("sched", "generate", "--set=chains=1", "--tasks=4")) == 2
+    assert "1 chains of 2 to 5 of 4 tasks" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("tasks", "reason"),
     [

@@ -49,7 +49,7 @@ from deadbeat.sched.words import beyond, headline_of, proof_of, spoken_of
 #: Keys of RootDomain.
 _DOMAIN = ("rt_runtime", "rt_period", "fair_runtime", "fair_period")
 _WORDS = ("priorities", "partition", "order", "admission")
-_OF_CHAINS = ("age", "reaction", "from_event", "by")
+_OF_CHAINS = ("age", "reaction", "from_event")
 
 
 def analyze(
@@ -192,17 +192,15 @@ class Chained:
 
     def _plain(self, found: ChainResult) -> Json:
         bounds = asdict(found.bounds) if found.bounds else dict.fromkeys(_OF_CHAINS)
+        own = asdict(found, filter=filters.exclude("chain", "bounds"))
         return {
             "name": found.chain.name,
             "tasks": [self.system.label(i) for i in found.chain.tasks],
-            "scheduler": found.scheduler or None,
-            "test": found.test or None,
-            **{f"{key}_bound": bounds[key] for key in _OF_CHAINS[:-1]},
-            "by": bounds["by"],
-            "at_offsets": asdict(found.at_offsets) if found.at_offsets else None,
+            **{f"{key}_bound": bounds[key] for key in _OF_CHAINS},
+            **own,
+            "by": found.bounds.by if found.bounds else None,
             "deadline": found.chain.deadline,
             "kept": found.kept,
-            "reason": found.reason,
         }
 
     def parts(self) -> Iterator[Part]:

@@ -32,7 +32,7 @@ from deadbeat.sched.files import (
     load_task_system,
     parse_task_system,
 )
-from deadbeat.sched.generators import Recipe, period_samplers, utilisation_samplers
+from deadbeat.sched.generators import Recipe, draw_chains, period_samplers, utilisation_samplers
 from deadbeat.sched.generators import generate as drawn
 from deadbeat.sched.simulator import option_words, tie_rules
 from deadbeat.sched.simulator import policies as known_policies
@@ -192,7 +192,14 @@ def generate(
     recipe = Recipe(**{name: value for name, value in fields.items() if value is not None})
     batch = drawn(recipe, seed=seed, count=count, first=first)
     words = f"{recipe.utilisations}, {recipe.periods}, U {recipe.utilisation:g}, seed {seed}"
-    systems = [evolve(batch.system(i), name=f"{words}, system {first + i}") for i in range(count)]
+    systems = [
+        evolve(
+            batch.system(i),
+            name=f"{words}, system {first + i}",
+            chains=draw_chains(recipe, seed=seed, number=first + i),
+        )
+        for i in range(count)
+    ]
     if str(out) == STANDARD:
         texts = [task_system_text(system) for system in systems]
         if len(systems) > 1:

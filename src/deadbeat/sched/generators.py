@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from attrs import fields, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.errors import SynthesisError, UsageError
-from deadbeat.base.model.systems import PROTOCOLS, Lock
+from deadbeat.base.model.systems import PROTOCOLS, Chain, Lock
 from deadbeat.sched.arrays import TaskBatch
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ TOLERANCE_PER_PROCESSOR = 0.02
 
 #: Fields of a recipe that say how sections are drawn: the tasks do not depend on them.
 OF_LOCKS = ("locks", "lock_share", "requests", "section_low", "section_high", "protocol")
+
+#: Fields that the core does not look at.
+OF_CHAINS = ("chains", "chain_low", "chain_high")
 
 _SEEDS = 1 << 64
 _HINT = "deadbeat sched generate --list"
@@ -107,6 +111,8 @@ class Recipe(Laws):
         processors: m.
         tasks: n, of every system.
         utilisation: Sum of C/T aimed at.
+        chains: Number of chains that `draw_chains` draws of a system.
+        chain_low, chain_high: Bounds of their length, at least 2 and at most n.
 
     Raises:
         UsageError: See the constructor; names every wrong field.
@@ -115,6 +121,9 @@ class Recipe(Laws):
     processors: int = 4
     tasks: int = 10
     utilisation: float = 2.0
+    chains: int = 0
+    chain_low: int = 2
+    chain_high: int = 5
 
     def __attrs_post_init__(self) -> None:
         # Fields that the core cannot even hold, and what is wrong with each.
@@ -131,6 +140,11 @@ class Recipe(Laws):
         wrong = [*foreign.values(), *_core.recipe_defects(_spec(self, without=foreign))]
         if self.protocol not in PROTOCOLS:
             wrong.append(f'protocol is "{self.protocol}", must be one of {", ".join(PROTOCOLS)}')
+        if not foreign and self.chains:
+            least, most = self.chain_low, self.chain_high
+            if not (0 < self.chains <= 1024 and 2 <= least <= most <= self.tasks):
+                found = f"{self.chains} chains of {least} to {most} of {self.tasks} tasks"
+                wrong.append(f"{found}: at most 1024, of 2 or more, each task once")
         if len(wrong) == 1:
             raise UsageError(wrong[0], _HINT)
         if wrong:
@@ -163,6 +177,16 @@ def generate(recipe: Recipe, *, seed: int, count: int, first: int = 0) -> TaskBa
         locks=tuple(locks),
         sections=sections,
         section_starts=starts,
+    )
+
+
+def draw_chains(recipe: Recipe, *, seed: int, number: int) -> tuple[Chain, ...]:
+    """Chains of system ``number``: lengths uniform, any tasks in any order, all links sampled."""
+    rng = Random(f"chains {seed} {number}")
+    lengths = (rng.randint(recipe.chain_low, recipe.chain_high) for _ in range(recipe.chains))
+    return tuple(
+        Chain(tasks=tuple(rng.sample(range(recipe.tasks), length)), name=f"chain{place}")
+        for place, length in enumerate(lengths)
     )
 
 
@@ -228,7 +252,7 @@ def _spec(recipe: Recipe, *, without: Collection[str] = ()) -> _core.GeneratorSp
     if recipe.tolerance is None and "processors" not in without:
         values["tolerance"] = recipe.sum_tolerance
     for name, value in values.items():
-        if value is not None and name not in (*without, "protocol"):
+        if value is not None and name not in (*without, "protocol", *OF_CHAINS):
             setattr(spec, name, value)
     return spec
 
