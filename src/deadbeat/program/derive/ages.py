@@ -22,6 +22,7 @@ from deadbeat.program.derive.late import Stretches
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tasks import DerivedRun, Flow, Link
 from deadbeat.program.derive.tracks import NEVER
+from deadbeat.sched import chains
 
 #: Chains that are looked at, the first ones.
 _CHAINS = 20
@@ -32,7 +33,7 @@ _BY_TIME = ("periodic", "relative", "sporadic", "bursty")
 
 
 @frozen(kw_only=True)
-class Stage:
+class DatumStage:
     """Where a datum was for ``ns`` from ``begin_ns`` of the recording on: in a thread or a channel;
     ``usual_ns``: the median of all; ``thread``: which had it, or took it at the end; ``why``: what
     most of that thread's time went to meanwhile, if not to its work."""
@@ -58,7 +59,8 @@ class DataPath:
     """Threads that hand on data. Of ``jobs`` of the last one, ``share`` of all, the age of the data
     that they used; of ``releases`` of the first, the reaction to them; times in ns. ``quantiles``:
     of ages and reactions, at `SHARES`. ``misses``: jobs with data older than ``deadline_ns``.
-    ``worst``: stages of the oldest data; their job ended ``at_ns`` after the recording's begin."""
+    ``worst``: stages of the oldest data; their job ended ``at_ns`` after the recording's begin.
+    The bounds hold as long as every job meets its deadline and sends (sched.chains)."""
 
     tasks: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -73,11 +75,14 @@ class DataPath:
     reaction_quantiles_ns: tuple[int, ...] = ()
     deadline_ns: int | None = None
     misses: int | None = None
-    worst: tuple[Stage, ...] = ()
+    worst: tuple[DatumStage, ...] = ()
     at_ns: int = 0
+    age_bound_ns: int | None = None
+    reaction_bound_ns: int | None = None
+    bound_by: str = ""
 
     @property
-    def longer(self) -> Stage:
+    def longer(self) -> DatumStage:
         """The stage of the oldest data that was longer than usual by most."""
         return max(self.worst, key=lambda stage: stage.ns - stage.usual_ns)
 
@@ -109,6 +114,35 @@ def ages_of(deadlines: Mapping[str, int]) -> dict[tuple[str, str], int]:
     """How old data may be, ns, by last and first thread, from deadlines ``LAST<-FIRST``."""
     pairs = ((name.partition("<-"), ns) for name, ns in deadlines.items())
     return {(last, first): ns for (last, arrow, first), ns in pairs if arrow}
+
+
+def bounded(chain: DataPath, derived: DerivedRun) -> DataPath:
+    """With what age and reaction cannot exceed where all deadlines are met, if that is known."""
+    tasks, stages = {task.name: task for task in derived.tasks}, list[chains.Stage]()
+    for before, name in zip((None, *chain.tasks), chain.tasks, strict=False):
+        task, hop = tasks[name], derived.flow(before, name) if before else None
+        woken = hop is not None and hop.link.kind == "woken"
+        sends = hop is None or (
+            hop.link.lost == 0 and len(hop.rows) >= len(_jobs(derived, hop.link.from_)[0])
+        )
+        known = woken or (task.kind == "periodic" and (hop is None or hop.link.kind == "sampled"))
+        if not (known and sends and task.deadline_ns and (woken or task.period_ns)):
+            return chain
+        run = stages[-1] if woken and stages else None
+        stages.append(
+            chains.Stage(
+                period=run.period if run else task.period_ns or 0,
+                response=task.deadline_ns + (run.response if run else 0),
+                jitter=run.jitter if run else task.jitter_ns or 0,
+                triggered=woken,
+            )
+        )
+    found = chains.chain_bounds(stages)
+    if found.age < (chain.age_max_ns or 0) or found.reaction < (chain.reaction_max_ns or 0):
+        return chain  # a job sent nothing, or more than one message
+    return evolve(
+        chain, age_bound_ns=found.age, reaction_bound_ns=found.reaction, bound_by=found.by
+    )
 
 
 def explained(chain: DataPath, seen: Stretches, tids: Mapping[str, int]) -> DataPath:
@@ -197,12 +231,12 @@ def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> D
         at = put
     first = np.searchsorted(done, at)
     known &= (first < len(born)) & (born[np.minimum(first, len(born) - 1)] <= at)
-    for hop in hops:  # what has ended hands on no more
+    for hop in hops:  # as a program ends, data get older
         known &= end <= derived.ended(hop.link.from_)
     births = born[np.minimum(first, len(born) - 1)]
     ages = (end - births)[known]
     reaction = _reactions(hops, (born, done), end)
-    worst, ends = tuple[Stage, ...](), 0
+    worst, ends = tuple[DatumStage, ...](), 0
     if len(ages):
         instants = [births, *(each for pair in reversed(stays) for each in pair[::-1]), end]
         stage = np.diff(np.array(instants)[:, known], axis=0)
@@ -251,7 +285,7 @@ def _reactions(hops: Sequence[Flow], first: tuple[Times, Times], end: Times) -> 
 
 def _stages(
     path: tuple[str, ...], hops: Sequence[Flow], stage: NDArray[np.int64], place: int, at: Times
-) -> Iterator[Stage]:
+) -> Iterator[DatumStage]:
     """Where the datum of one job was, beside where those of all were."""
     for number in range(len(stage)):
         hop, name = number // 2, path[(number + 1) // 2]
@@ -262,7 +296,7 @@ def _stages(
         else:
             ends = number == len(stage) - 1
             where, what = name, "until its job ended" if ends else "until it sent it on"
-        yield Stage(
+        yield DatumStage(
             where=where,
             what=what,
             ns=int(stage[number, place]),

@@ -104,7 +104,7 @@ _COSTS = WeakKeyDictionary[Target, tuple[float, float, float]]()
 _RUNTIMES = r"^(pythread_wrapper|t_bootstrap|runtime[./]|node::|v8::|uv__)"
 #: Where a thread begins, and what libraries have between that and the function that it is made for.
 _THREADS = r"\b(libc|libpthread|ld-musl|_*clone3?|start_thread)\b"
-_BEFORE = rf"{_THREADS}|^(std|core|alloc|boost|__gnu_cxx)::|^__rust|^<|\blib(stdc\+\+|glib)"
+_BEFORE = rf"{_THREADS}|^(std|core|alloc|boost|__gnu_cxx)::|^_|^<|\blib(stdc\+\+|glib)"
 
 
 class Recorder(ClosedAfterwards):

@@ -210,10 +210,14 @@ class DerivedRun(DerivedSet):
     flows: tuple[Flow, ...] = field(default=(), eq=False, repr=False)
 
     def ended(self, name: str) -> int:
-        """When a thread ended; NEVER: it did not."""
-        tid = next(task.tid for task in self.tasks if task.name == name)
-        ends = self.tracks[tid].of(RecordKind.END)["ns"]
-        return int(ends[-1]) if len(ends) else NEVER
+        """When a thread that ended within the recording would have had its next job; NEVER: it goes
+        on."""
+        task = next(task for task in self.tasks if task.name == name)
+        ends = self.tracks[task.tid].of(RecordKind.END)["ns"]
+        if not len(ends):
+            return NEVER
+        last = self.rows[name]["end"][-1] if name in self.rows else ends[-1]
+        return int(last) + (task.typical_gap_ns or 0)
 
     def flow(self, name: str, to: str) -> Flow:
         """What goes from one thread to another; through several channels: most of it."""

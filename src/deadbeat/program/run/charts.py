@@ -16,6 +16,7 @@ from deadbeat.base.model.traces import WorstMoment
 from deadbeat.base.model.words import count_of, time_text
 from deadbeat.base.report.building import exceeding, moment_chart
 from deadbeat.base.report.charts import BLACK, Chart, Curve, Mark, Panel, Spans
+from deadbeat.program.derive.ages import SHARES, DataPath, oldest_moment
 from deadbeat.program.run.results import (
     ComparedProgram,
     ProgramStore,
@@ -147,6 +148,41 @@ def _over_time(each: ThreadResponses) -> Chart:
         family="time",
         option=each.name,
     )
+
+
+def ages(chains: Sequence[DataPath]) -> list[Chart]:
+    """How old data are, and where the oldest were; ``chains``: the worst first."""
+    if not chains:
+        return []
+    drawn = chains[:_MOST]
+    size, unit = (1e6, "ms") if (drawn[0].age_max_ns or 0) >= 1_000_000 else (1e3, "µs")
+    curves = (
+        Curve(
+            label=f"{' -> '.join(chain.tasks)} (n = {chain.jobs:,})",
+            x=tuple(age / size for age in chain.age_quantiles_ns),
+            y=tuple(100 * (1 - share) for share in SHARES),
+            kind="steps",
+            look=look,
+        )
+        for look, chain in enumerate(drawn)
+    )
+    limits = ((look, chain.deadline_ns) for look, chain in enumerate(drawn) if chain.deadline_ns)
+    panel = Panel(
+        title="",
+        x_label=f"age of the data at the end of a job, {unit}",
+        y_label="jobs with older data, %",
+        curves=tuple(curves),
+        marks=tuple(
+            Mark(axis="x", at=at / size, label=f"allowed: {time_text(at)}", look=look)
+            for look, at in limits
+        ),
+    )
+    more = f" {_MOST} of {len(chains)} chains." * (len(chains) > _MOST)
+    caption = f"From the release of the job that sent them.{more}"
+    return [
+        Chart(name="ages", title="How old data are", caption=caption, panels=(panel,)),
+        moment_chart(oldest_moment(chains[0]), name="oldest", title="The oldest data over time"),
+    ]
 
 
 def _worst(moments: Sequence[WorstMoment]) -> Iterator[Chart]:

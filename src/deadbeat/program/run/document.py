@@ -32,7 +32,7 @@ from deadbeat.base.store.place import REPORT_FILE
 from deadbeat.base.store.texts import shown
 from deadbeat.program.run import kept, traced, twin
 from deadbeat.program.run import tried as changes
-from deadbeat.program.run.charts import charts
+from deadbeat.program.run.charts import ages, charts
 from deadbeat.program.run.graph import chain_graph
 from deadbeat.program.run.results import (
     ProgramCell,
@@ -176,7 +176,9 @@ def document(found: ProgramSummary, platform: Platform, path: Path) -> Document:
         steps.append((more, "shows misses that differ as here"))
     parts: list[Part] = [Sentence(" ".join(said), answer=True, terminal=True)]
     parts += [*[_table(found)] * bool(found.cells), *seen(found)]
-    chains = [Markup(chain_graph(of))] if of and of.chains else []
+    chains: list[Part] = (
+        [Markup(chain_graph(of)), Figures(ages(of.paths))] if of and of.chains else []
+    )
     late = traced.late_parts(of) if of else ()
     return Document(
         title=found.name,
@@ -194,7 +196,7 @@ def document(found: ProgramSummary, platform: Platform, path: Path) -> Document:
         sections=(
             Section("figures", "When and why jobs were late", (Figures(charts(found)), *late)),
             Section("answer", "Threads and locks", parts, "Threads"),
-            *(Section("chains", "Chains", (each,)) for each in chains),
+            *[Section("chains", "Chains", tuple(chains))] * bool(chains),
             *(
                 Section("allowed", "What the kernel lets it do", (FactList([*each.items()]),))
                 for each in [of.allowed if of else {}]

@@ -155,7 +155,8 @@ class ProgramSpec:
     deadline: tuple[tuple[str, int], ...] = keyed(
         Deadlines(),
         "--deadline LIST",
-        "Deadline of every task, 5ms, or of threads by name: control=5ms,logger=1s."
+        "Deadline of every task, 5ms, or of threads: control=5ms,logger=1s; of data:"
+        " last<-first=20ms."
         "  [what the program says, or the period]",
         default=(),
     )

@@ -18,10 +18,10 @@ from deadbeat.base.report.document import Column, Part, Subsection, Table, perce
 from deadbeat.program.derive.ages import (
     DataPath,
     ages_of,
+    bounded,
     chains_of,
     explained,
     links_of,
-    oldest_moment,
 )
 from deadbeat.program.derive.broken import BrokenRule, rules_of
 from deadbeat.program.derive.jobs import SURE_JOBS
@@ -134,7 +134,9 @@ def traced(
     if chains:
         seen, tids = Stretches(recording, found), {task.name: task.tid for task in found.tasks}
         chains = tuple(explained(each, seen, tids) for each in chains)
-    oldest_first = sorted(chains, key=lambda each: (-(each.misses or 0), -(each.age_max_ns or 0)))
+    if less.proved:
+        chains = tuple(bounded(each, found) for each in chains)
+    chains = tuple(sorted(chains, key=lambda e: (-(e.misses or 0), -(e.age_max_ns or 0))))
     worst = [[each for each in every if each.task == task.name][:_KEPT] for task in found.tasks]
     return TracedProgram(
         **{n: getattr(found, n) for each in fields(DerivedSet) if (n := each.name) != "chains"},
@@ -145,7 +147,7 @@ def traced(
         causes=tuple(causes(every, found)),
         paths=chains,
         ages={name: ns for name, ns in deadlines.items() if "<-" in name},
-        moments=(*worst_moments(recording, found), *map(oldest_moment, oldest_first[:1])),
+        moments=worst_moments(recording, found),
         cost=cost if recording.event_ns[1] else None,
         throttled=recording.throttled,
         allowed=recording.allowed,
@@ -259,7 +261,8 @@ def data(found: TracedProgram) -> Iterator[str]:
                 yield f"{chain.misses:,} of {used} older than {limit}, up to {age}:"
                 yield f"{chain.longer.words}."
             else:
-                yield f"No data were too old: {used} at most {age} old, {limit} allowed."
+                least = f"{age} old, {limit} allowed{_bound(chain)}"
+                yield f"No data were too old: {used} at most {least}."
         if not mine:
             yield f"It is not known how old data of {first} are as {last} uses them: {_INVISIBLE}."
     if found.paths and not found.ages:
@@ -268,8 +271,13 @@ def data(found: TracedProgram) -> Iterator[str]:
         mean, most = time_text(chain.age_mean_ns or 0), time_text(chain.age_max_ns or 0)
         yield (
             f"Data of {chain.tasks[0]} are {mean} old as a job of {chain.tasks[-1]} that used them"
-            f" ends, {most} at most{way}."
+            f" ends, {most} at most{way}{_bound(chain)}."
         )
+
+
+def _bound(chain: DataPath) -> str:
+    bound = chain.age_bound_ns
+    return f"; where all deadlines are met, {time_text(bound)} ({chain.bound_by})" if bound else ""
 
 
 def worst_rule(found: TracedProgram) -> Iterator[str]:
@@ -486,6 +494,7 @@ _CHAINS = (
     Column(key="jobs", heading="jobs"),
     time_column("age_mean_ns", "age, mean"),
     time_column("age_max_ns", "oldest"),
+    time_column("age_bound_ns", "bound", help="where all deadlines are met and every job sends"),
     time_column("reaction_mean_ns", "reaction, mean"),
     time_column("reaction_max_ns", "longest"),
     time_column("deadline_ns", "may be"),
