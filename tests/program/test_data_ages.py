@@ -47,14 +47,14 @@ LATER = (RecordKind.SENT, RecordKind.TAKEN, RecordKind.READY)
 def answer(in_a_folder: None, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Any:
     """JSON of `deadbeat run` of a recording, with more words."""
 
-    def answered(name: str, *words: str, older: bool = False) -> dict[str, Any]:
+    def answered(name: str, *words: str, older: bool = False, **facts: Any) -> dict[str, Any]:
         first = recorded("channels")
 
         def watched(*of: Any) -> Any:
             found = first(*of)
             events = found.recording.events
             events = events[~np.isin(events["kind"], LATER)] if older else events
-            return evolve(found, recording=evolve(found.recording, events=events))
+            return evolve(found, recording=evolve(found.recording, events=events, **facts))
 
         shutil.copy("/bin/true", name)
         monkeypatch.setattr(kind, "watched", watched)
@@ -123,6 +123,25 @@ def test_a_bound_stands_beside_what_was_measured(answer: Any, capsys: Capture) -
     assert "where all deadlines are met, 37 ms (Davare 2007)" in capsys.readouterr().out
     (plain,) = answer("pipes")["paths"]  # of ordinary threads nothing is proved
     assert (plain["age_bound_ns"], plain["bound_by"]) == (None, "")
+
+
+def test_what_lay_in_a_queue_before_is_not_known(answer: Any, capsys: Capture) -> None:
+    """A reader that takes one at a time, watched from the middle on."""
+    (path,) = answer("single", "--deadline", "actuator<-sensor=10s", attached=True)["paths"]
+    assert path["at_least"] and path["misses"] == 0
+    assert main(("show", "single")) == 0
+    said = capsys.readouterr().out
+    assert "it is not known whether 10 s are kept" in said and "too old: " not in said
+    assert "before recording began: data may be older" in said
+    (drained,) = answer("mixed", attached=True)["paths"]  # it has read all there was
+    assert not drained["at_least"]
+
+
+def test_memory_that_processes_share_is_said(answer: Any) -> None:
+    text = "7f00-7f10 rw-s 00000000 00:19 7  /dev/shm/pose\n"
+    found = answer("pipes", maps={1: text, 2: text, 3: text.replace("rw-s", "r--s")})
+    lines = [line for line in found["not_seen"] if "/dev/shm/pose: memory needs no call" in line]
+    assert lines == ["what 1, 2 share in /dev/shm/pose: memory needs no call"]
 
 
 def test_a_link_that_was_not_seen_is_no_young_age(answer: Any, capsys: Capture) -> None:

@@ -60,7 +60,8 @@ class DataPath:
     that they used; of ``releases`` of the first, the reaction to them; times in ns. ``quantiles``:
     of ages and reactions, at `SHARES`. ``misses``: jobs with data older than ``deadline_ns``.
     ``worst``: stages of the oldest data; their job ended ``at_ns`` after the recording's begin.
-    The bounds hold as long as every job meets its deadline and sends (sched.chains)."""
+    ``at_least``: they may be older. The bounds hold as long as every job meets its deadline and
+    sends (sched.chains)."""
 
     tasks: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -80,6 +81,7 @@ class DataPath:
     age_bound_ns: int | None = None
     reaction_bound_ns: int | None = None
     bound_by: str = ""
+    at_least: bool = False
 
     @property
     def longer(self) -> DatumStage:
@@ -260,6 +262,7 @@ def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> D
         misses=None if deadline is None else int((ages > deadline).sum()),
         worst=worst,
         at_ns=ends,
+        at_least=any(hop.link.at_least for hop in hops),
     )
 
 

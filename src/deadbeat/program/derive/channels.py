@@ -7,6 +7,8 @@ was sent is the n-th that is taken. From Linux 6.3 on the kernel says which sock
 
 from __future__ import annotations
 
+import errno
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -20,13 +22,15 @@ from deadbeat.base.model.words import count_of
 from deadbeat.program.derive.jobs import SURE_JOBS, ThreadJobs
 from deadbeat.program.derive.records import IMAGE, Recording, RecordKind
 from deadbeat.program.derive.switches import Times
-from deadbeat.program.derive.tracks import NEVER, SENDS, Track
+from deadbeat.program.derive.tracks import NEVER, POLLS, SENDS, Track
 
 Rows = NDArray[np.void]
 Flags = NDArray[np.bool_]
 
 TAKES = ("read", "readv", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive", "msgrcv")
 _STREAMS = ("pipe", "fifo", "unix stream", "tcp", "tcp6")
+#: Writable memory that processes share, in /proc/PID/maps.
+_SHARED = re.compile(r"^\S+ rw-s \S+ \S+ \d+ +(/dev/shm/\S+|/memfd:\S+|/SYSV\S+)", re.MULTILINE)
 #: By udiag_type.
 _UNIX = {1: "unix stream", 2: "unix datagram", 5: "unix seqpacket"}
 #: By family and protocol, of a socket that was never looked at.
@@ -69,11 +73,13 @@ class Channel:
 
 @frozen(kw_only=True, eq=False, slots=False)
 class Traffic:
-    """``messages``: as MESSAGE, in order of ``put``; ``not_seen``: a line each."""
+    """``messages``: as MESSAGE, in order of ``put``; ``not_seen``: a line each; ``doubtful``:
+    channels in which more may have lain before, as nothing shows that they were empty."""
 
     messages: Rows
     channels: tuple[Channel, ...]
     not_seen: tuple[str, ...] = ()
+    doubtful: frozenset[int] = frozenset()
 
     @cached_property
     def pairs(self) -> dict[tuple[int, int, int], Rows]:
@@ -167,6 +173,7 @@ class _Traffic:
                 other = bound.get((family, remote.rpartition(":")[2]), 0)
             self.peers[number] = other
         self.unnamed = Counter[str]()
+        self.empty = set[int]()  # channels that were seen empty
         #: Kinds of sockets that were never looked at.
         ready = recording.events[recording.events["kind"] == RecordKind.READY]
         kinds = np.unique(ready[["a", "b", "c"]]).tolist()
@@ -202,10 +209,17 @@ class _Traffic:
             parts += self._exact(self.tracks[tid], mine, inode)
         every = np.concatenate(parts)
         every = every[np.argsort(every["until"], kind="stable")]
-        found, lines = [np.zeros(0, MESSAGE)], list[str]()
+        found, lines, doubtful = [np.zeros(0, MESSAGE)], list[str](), set[int]()
         for place, channel in enumerate(self.made):
             here = every[every["channel"] == place]
-            rows, line = _paired(channel, here[here["out"]], here[~here["out"]])
+            puts, takes = here[here["out"]], here[~here["out"]]
+            rows, line = _paired(channel, puts, takes)
+            if len(takes) >= SURE_JOBS and not len(puts):
+                line = f"who sends {len(takes):,} messages by {channel}: none of the threads"
+            began = dict(zip(takes["until"].tolist(), takes["at"].tolist(), strict=True))
+            inside = any(p >= began.get(t, NEVER) for p, t in rows[["put", "take"]].tolist())
+            if self.recording.attached and not inside and place not in self.empty:
+                doubtful.add(place)
             rows["channel"] = place
             found.append(rows)
             lines += [line] * bool(line)
@@ -217,6 +231,7 @@ class _Traffic:
             messages=messages[np.argsort(messages["put"], kind="stable")],
             channels=tuple(self.made),
             not_seen=tuple(lines),
+            doubtful=frozenset(doubtful),
         )
 
     @cached_property
@@ -284,6 +299,11 @@ class _Traffic:
                     inode[these] = number
                 elif kind != "other":
                     found["channel"][these] = self.channel(kind, number, name)
+        polls = [n for n, name in self.calls.items() if name in POLLS]
+        looked = np.isin(rows["a"], polls) & (rows["kind"] == RecordKind.EXIT) & (rows["b"] == 0)
+        takes = ~found["out"] & ((found["count"] == -errno.EAGAIN) | looked.any())
+        self.empty |= {*found["channel"][takes].tolist()}
+        self.empty |= {self.socket(n) for n in np.unique(inode[takes]).tolist() if n}
         kept = found["count"] >= 0
         return found[kept], inode[kept]
 
@@ -386,6 +406,19 @@ class _Traffic:
             ]
             found[mine] = np.array(places)[which]
         return found
+
+
+def shared_memory(recording: Recording) -> Iterator[str]:
+    """What processes share without a call, a line each."""
+    names = {thread.tid: thread.name for thread in recording.threads}
+    users = defaultdict[str, list[int]](list)
+    for pid, text in recording.maps.items():
+        for file in {*_SHARED.findall(text)}:
+            users[file].append(pid)
+    for file, pids in users.items():
+        if pids[1:]:
+            who = ", ".join(names.get(pid, str(pid)) for pid in sorted(pids))
+            yield f"what {who} share in {file}: memory needs no call"
 
 
 def _within(moves: Rows, at: Times) -> NDArray[np.int64]:

@@ -130,8 +130,8 @@ class Recording:
     of another program (0: not known); ``beside``: threads of other programs that ran meanwhile;
     ``files``: process, number, when it was looked at, what it is (`channels.Channel`, or socket),
     its inode and name; ``sockets``: inode, then of Unix type, peer, name, else local and remote
-    address; ``held``: what its memory and timers were given (`HEAP`, `LOCKED`, `SLACK`),
-    ``held_error``: errno of what they were not."""
+    address; ``attached``: it ran before recording began; ``held``: what its memory and timers were
+    given (`HEAP`, `LOCKED`, `SLACK`), ``held_error``: errno of what they were not."""
 
     events: NDArray[np.void]
     threads: tuple[RecordedThread, ...]
@@ -151,6 +151,7 @@ class Recording:
     beside: tuple[RecordedThread, ...] = ()
     files: tuple[tuple[int, int, int, str, int, str], ...] = ()
     sockets: tuple[tuple[Any, ...], ...] = ()
+    attached: bool = False
     held: int = 0
     held_error: int = 0
 

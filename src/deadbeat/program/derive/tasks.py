@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from deadbeat.base.model.words import time_text
 from deadbeat.program.derive import arrivals
 from deadbeat.program.derive.arrivals import Grid
-from deadbeat.program.derive.channels import MESSAGE, Rows, Traffic, traffic
+from deadbeat.program.derive.channels import MESSAGE, Rows, Traffic, shared_memory, traffic
 from deadbeat.program.derive.jobs import (
     EVEN,
     JOBS_MIN,
@@ -161,6 +161,7 @@ class Link:
         messages: That it took; ``lost``: that were dropped on the way.
         share: Of the jobs of ``to``, those that ``from_`` released.
         mean_ns: Of these, from the release of the first to the end of the second.
+        at_least: Data may be older: more may have lain there before recording began.
     """
 
     from_: str
@@ -174,6 +175,7 @@ class Link:
     lost: int = 0
     age_ns: int | None = None
     reaction_ns: int | None = None
+    at_least: bool = False
 
 
 @frozen(kw_only=True, eq=False)
@@ -302,7 +304,8 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         if threads[tid].pid not in moving or threads[tid].pid != threads[waker].pid
         if count >= max(JOBS_MIN, LINK_MIN * len(jobs.rows))
     ]
-    flows = (*_flows(moved, woken, found, names), *_by_locks(held, names))
+    flows, doubts = _flows(moved, woken, found, names)
+    flows = (*flows, *_by_locks(held, names))
     tasks = []
     for tid, track in all_tracks.items():
         name = names[tid]
@@ -327,7 +330,14 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         lost=recording.lost,
         dropped=dropped,
         seconds=(recording.end_ns - recording.begin_ns - missing_ns(recording)) / 1e9,
-        not_seen=(*recording.not_seen, *apart, *early, *moved.not_seen),
+        not_seen=(
+            *recording.not_seen,
+            *apart,
+            *early,
+            *moved.not_seen,
+            *doubts,
+            *shared_memory(recording),
+        ),
         begin_ns=recording.begin_ns,
         rows={names[tid]: mine for tid, mine in rows.items()},
         jobs={names[tid]: mine for tid, mine in found.items()},
@@ -351,9 +361,10 @@ def _released(jobs: ThreadJobs, senders: Rows) -> ThreadJobs:
 
 def _flows(
     moved: Traffic, woken: Sequence[Flow], found: Mapping[int, ThreadJobs], names: Mapping[int, str]
-) -> tuple[Flow, ...]:
-    """What threads send one another: through channels, and by waking."""
-    flows, by_wake = [], {(each.link.from_, each.link.to): each for each in woken}
+) -> tuple[tuple[Flow, ...], list[str]]:
+    """What threads send one another, through channels and by waking; what is not known of it."""
+    by_wake = {(each.link.from_, each.link.to): each for each in woken}
+    flows, lines = list[Flow](), list[str]()
     for sender, receiver, places, rows in sorted(moved.between(), key=lambda each: -len(each[3])):
         if len(rows) < JOBS_MIN or sender not in names or receiver not in names:
             continue
@@ -365,8 +376,11 @@ def _flows(
         if places[1:]:
             channel = f"{moved.channels[places[0]].kind}, {len(places)} of them"
         link = evolve(plain, channel=channel, messages=len(rows), lost=lost)
+        if not wake and moved.doubtful & {*places}:
+            link = evolve(link, at_least=True)
+            lines.append(f"what lay in {channel} before recording began: data may be older")
         flows.append(Flow(link=link, rows=rows))
-    return *by_wake.values(), *flows
+    return (*by_wake.values(), *flows), lines
 
 
 def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> list[str]:

@@ -260,6 +260,8 @@ def data(found: TracedProgram) -> Iterator[str]:
             if chain.misses:
                 yield f"{chain.misses:,} of {used} older than {limit}, up to {age}:"
                 yield f"{chain.longer.words}."
+            elif chain.at_least:
+                yield f"{used} at least {age} old; it is not known whether {limit} are kept."
             else:
                 least = f"{age} old, {limit} allowed{_bound(chain)}"
                 yield f"No data were too old: {used} at most {least}."
@@ -269,9 +271,10 @@ def data(found: TracedProgram) -> Iterator[str]:
         chain = max(found.paths, key=lambda each: each.age_max_ns or 0)
         way = f" (by {', '.join(chain.tasks[1:-1])})" if chain.tasks[2:] else ""
         mean, most = time_text(chain.age_mean_ns or 0), time_text(chain.age_max_ns or 0)
+        mean, upto = ("at least " + mean, "seen") if chain.at_least else (mean, "at most")
         yield (
             f"Data of {chain.tasks[0]} are {mean} old as a job of {chain.tasks[-1]} that used them"
-            f" ends, {most} at most{way}{_bound(chain)}."
+            f" ends, {most} {upto}{way}{_bound(chain)}."
         )
 
 

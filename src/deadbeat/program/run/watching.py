@@ -32,6 +32,8 @@ from deadbeat.program.derive.shim import Shim, with_variables
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.tries import ORIGINAL, ProgramChange
 
+#: First threads, of which the memory is looked at.
+_MAPPED = 64
 #: From the end of a program on until what it started is followed, too.
 _LINGERS_S = 0.5
 #: Events and threads that are looked at in a second; it is said where it takes so long.
@@ -108,7 +110,8 @@ def joined(
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
         recorder.missing.append("whether it writes to files that it had opened before")
-        recording = _mapped(with_variables(recorder.finish(), maps, target), target)
+        recording = evolve(recorder.finish(), attached=True)
+        recording = _mapped(with_variables(recording, maps, target), target)
         recording = evolve(recording, throttled=tuple(quotas.finish()), allowed=quotas.allowed)
         placed = placer.finish()
     return Watched(
@@ -213,8 +216,9 @@ def watched(
 
 
 def _mapped(recording: Recording, target: Target) -> Recording:
-    """With the maps of processes that have real-time threads, and live."""
-    pids = {thread.pid for thread in recording.threads if thread.policy in REAL_TIME}
+    """With the maps of processes that live, those that have real-time threads first."""
+    pids = {thread.pid: 1 for thread in recording.threads if thread.policy in REAL_TIME}
+    pids |= {thread.pid: 1 for thread in recording.threads[:_MAPPED]}
     maps = {pid: target.read_text(f"/proc/{pid}/maps") or "" for pid in pids}
     return evolve(recording, maps=maps)
 
