@@ -48,6 +48,15 @@ def test_a_deadline_that_none_keeps_fails_where_it_is_asked(tmp_path: Path) -> N
         assert main(command) == status
 
 
+def test_a_simulated_chain_above_its_deadline_is_named(capsys: Capture, tmp_path: Path) -> None:
+    chains = [{"name": "brake", "tasks": [0, 1, 2], "deadline": 24}]
+    file = tmp_path / "system.json"
+    file.write_text(json.dumps({"processors": 1, "tasks": TASKS, "chains": chains}))
+    assert main(("sched", "simulate", str(file), "--fail-on=miss")) == 1
+    seen = capsys.readouterr()
+    assert "later than their deadline here: chain brake" in seen.out and "chain brake" in seen.err
+
+
 def test_bounds_at_offsets_are_of_these(capsys: Capture, tmp_path: Path) -> None:
     """Sensor at 0, control at 4: the sensor ends by 1, control by 6, and 20 is twice 10."""
     tasks = [TASKS[0], TASKS[2] | {"offset": 4}]

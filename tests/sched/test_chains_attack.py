@@ -25,11 +25,17 @@ KINDS = ("sampled", "late", "triggered", "edf")
 UNTIL = 400
 
 
-def schedule(system: TaskSystem, rng: Random, *, edf: bool) -> NDArray[np.int64]:
-    """Rows of JOB_FIELDS, by priority or by deadline on each processor."""
+Coming = list[tuple[int, int, int, int]]
+
+
+def schedule(
+    system: TaskSystem, rng: Random, *, edf: bool = False, coming: Coming | None = None
+) -> NDArray[np.int64]:
+    """Rows of JOB_FIELDS, by priority or by deadline on each processor. ``coming``: jobs as they
+    are released, with task, number and arrival; None: any."""
     tasks, triggers = system.tasks, system.triggers
-    late, short = rng.choice((0, 0, 1, 2)), rng.random() < 0.25
-    coming = [
+    late, short = rng.choice((0, 0, 1, 2)), rng.random() < 0.25 and coming is None
+    coming = coming or [
         (at + (0, rng.randint(0, task.jitter), rng.choice((0, task.jitter)))[late], i, k, at)
         for i, task in enumerate(tasks)
         if i not in triggers
@@ -156,6 +162,44 @@ def test_no_age_and_no_reaction_passes_its_bound(kind, chains):
 def test_what_bounds_are_made_of_is_needed(name: str, change: Callable, monkeypatch):
     monkeypatch.setattr(under_attack, name, change(getattr(under_attack, name)))
     assert sum(attack(Random(5), kind, 150)[0] for kind in KINDS) > 0
+
+
+@pytest.mark.parametrize("systems", [40, *seldom((2000,))])
+def test_the_simulator_releases_what_a_job_triggers_when_it_ends(systems):
+    rng, seen = Random(11), 0
+    for _ in range(systems):
+        system = drawn(rng, "triggered")
+        system = evolve(system, tasks=tuple(evolve(t, jitter=0) for t in system.tasks))
+        verdict = sched.simulate(system, sched.Scheduler(policy="p-fp", priorities="given"))
+        if system.triggers:
+            seen += 1
+            own = verdict.jobs[~np.isin(verdict.jobs[:, 0], list(system.triggers))]
+            coming = [(at, i, k, at) for i, k, at in own[:, :3].tolist()]
+            assert sorted(schedule(system, rng, coming=coming).tolist()) == sorted(
+                verdict.jobs.tolist()
+            )
+    assert seen > systems / 4
+
+
+@pytest.mark.parametrize("systems", [12, *seldom((400,))])
+@pytest.mark.parametrize(
+    ("policy", "test"), [("g-edf", "tardiness"), ("g-edf", "rta-edf"), ("g-fp", "rta-fp")]
+)
+def test_no_chain_passes_the_bounds_of_global_schedulers(policy, test, systems):
+    rng, left = Random(5), systems
+    while left:
+        system = evolve(drawn(rng, "sampled"), processors=2)
+        if test == "tardiness":
+            system = evolve(system, tasks=tuple(evolve(t, offset=0) for t in system.tasks) * 2)
+        found = chain_results(sched.analyze(system, names=[test], priorities="given"))
+        if any(each.reason for each in found):
+            continue
+        left -= 1
+        how = sched.Scheduler(policy=policy, priorities="given")
+        verdict = sched.simulate(system, how, horizon=1000, run_on=True)
+        for each, own in zip(found, answer_of(system, verdict, run_on=True)["chains"], strict=True):
+            seen = [own[key] or 0 for key in ("age_max", "reaction_max", "from_event_max")]
+            assert not passed(seen, each.bounds) and not passed(seen, each.at_offsets), each
 
 
 @pytest.mark.parametrize("systems", [12, *seldom((400,))])

@@ -219,7 +219,8 @@ class Chained:
                     rows.append([name, found.scheduler, *map(str, numbers), kept, by])
         if rows:
             columns = ["chain", "scheduler", "age", "reaction", "from event", "deadline", "by"]
-            title = "chains, at most, where tasks come periodically"
+            unit = f" in {self.system.unit}" * bool(self.system.unit)
+            title = f"chains, at most{unit}, where tasks come periodically"
             yield table(columns, rows, title=title, numeric=columns[2:5])
         yield from [""] * bool(self.results)
 

@@ -42,7 +42,7 @@ from deadbeat.sched.simulator import (
     simulate_ties,
 )
 from deadbeat.sched.simulator import simulate as simulate_system
-from deadbeat.sched.words import verdict_lines
+from deadbeat.sched.words import late_chains, verdict_lines
 
 FAILED = 1
 #: Files in the order of writing -> what they are called in the answer.
@@ -117,7 +117,10 @@ def _simulated(
         else:  # a warning has said why
             del outputs[kind]
     written = {_WRITTEN[kind]: str(path) for kind, path in outputs.items()}
-    failed, why = _fails(answer, fail_on), verdict_lines(answer)[0]
+    failed, why = (
+        _fails(answer, fail_on),
+        "; ".join([verdict_lines(answer)[0], *late_chains(answer)]),
+    )
     if failed:
         say(f"--fail-on {fail_on}: {why}")
     return Shown(
@@ -146,6 +149,8 @@ def _check_outputs(file: Path, outputs: Mapping[str, Path]) -> None:
 
 def _fails(answer: ScheduleAnswer, wanted: str | None) -> bool:
     found = answer["schedulable"]
+    if wanted and late_chains(answer):
+        return True
     if wanted == "not-proved":
         return not (found == "yes" and answer["proved"])
     return found == "no" if wanted == "miss" else found != "yes" and wanted == "undecided"
@@ -238,5 +243,5 @@ def _parts(
         yield partial(print_part, tasks_table(system, answer))
     if chains := answer.get("chains"):
         yield ""
-        yield partial(print_part, chains_table(chains))
+        yield partial(print_part, chains_table(chains, answer["unit"]))
     yield from (f"{kind}: {path}" for kind, path in written.items())

@@ -127,7 +127,7 @@ class Wait(TypedDict):
 
 class ChainFigures(TypedDict):
     """A chain in [0, ``until``), None: in patterns of periodic releases. ``jobs``: of the last task
-    that have an age."""
+    that have an age. ``late``: an age or a reaction is above the deadline."""
 
     name: str
     tasks: list[str]
@@ -139,6 +139,7 @@ class ChainFigures(TypedDict):
     reaction_mean: float | None
     reaction_max: int | None
     from_event_max: int | None
+    late: bool
 
 
 class ScheduleAnswer(TypedDict, total=False):
@@ -245,8 +246,10 @@ def chains_of(
             np.concatenate([np.zeros(0, np.int64), *(getattr(each, name) for each in times)])
             for name in ("ages", "reactions", "from_events")
         )
+        worst = max((int(each.max()) for each in (age, reaction) if len(each)), default=0)
         found.append(
             ChainFigures(
+                late=chain.deadline is not None and worst > chain.deadline,
                 name=chain.name,
                 tasks=[system.label(i) for i in chain.tasks],
                 deadline=chain.deadline,

@@ -105,7 +105,7 @@ def render_schedule(
                     (tasks or Sentence("Nothing was simulated."),),
                 ),
                 *(
-                    Section("chains", "Chains", (chains_table(chains),))
+                    Section("chains", "Chains", (chains_table(chains, answer["unit"]),))
                     for chains in [answer.get("chains")]
                     if chains
                 ),
@@ -286,22 +286,21 @@ def tasks_table(system: TaskSystem, answer: ScheduleAnswer) -> Table:
     )
 
 
-def chains_table(chains: Sequence[ChainFigures]) -> Table:
-    """``chains``: of an answer."""
+def chains_table(chains: Sequence[ChainFigures], unit: str) -> Table:
+    """``chains``: of an answer, as is its ``unit``."""
     keys = ("age_mean", "age_max", "reaction_mean", "reaction_max", "from_event_max", "deadline")
     heads = [("chain", "name"), *((key.replace("_", " "), key) for key in keys), ("jobs", "jobs")]
     rows = [{**row, "name": row["name"] or " > ".join(row["tasks"])} for row in chains]
     return Table(
         name="chains-table",
-        title="Simulated, per chain: age of data, and reaction, from an event one period longer",
+        title=f"Simulated, per chain, in {unit or 'units'}: age of data, and reaction, from an"
+        " event one period longer",
         columns=[
             Column(key=key, heading=head, value=methodcaller("get", key), format=_cell)
             for head, key in heads
         ],
         rows=rows,
-        differs=lambda row: bool(
-            row["deadline"] and max(row["age_max"] or 0, row["reaction_max"] or 0) > row["deadline"]
-        ),
+        differs=lambda row: row["late"],
         dense=True,
         terminal=True,
         hint="Age: from the arrival of the first task's job to the end of the last task's job that"

@@ -82,6 +82,11 @@ def _why_nothing(analysis: Analysis) -> str:
     return (plain or [f"every test ignores {beyond(analysis.system)}"])[0]
 
 
+def late_chains(answer: ScheduleAnswer) -> list[str]:
+    chains = answer.get("chains", ())
+    return [f"chain {each['name'] or ' > '.join(each['tasks'])}" for each in chains if each["late"]]
+
+
 def verdict_lines(answer: ScheduleAnswer) -> list[str]:
     """The answer, and the argument for it."""
     found, proved = answer["schedulable"], answer["proved"]
@@ -101,6 +106,8 @@ def verdict_lines(answer: ScheduleAnswer) -> list[str]:
         lines[0] += f", {execution}"
     if answer["pattern"] and answer["pattern"] not in answer["because"]:
         lines.append(f"releases that miss: {answer['pattern']}")
+    if late := late_chains(answer):
+        lines.append(f"later than their deadline here: {', '.join(late)}")
     if answer["proof"] == "placement" and answer["options"].get("partition") != "any":
         lines.append("another placement: --partition any")
     return lines
