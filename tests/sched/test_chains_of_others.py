@@ -17,7 +17,7 @@ import pytest
 from deadbeat import sched
 from deadbeat.base.model.systems import Chain, TaskSystem, TimedTask
 from deadbeat.sched.chain_results import chain_results
-from deadbeat.sched.chains import ChainTask, bounds_at_offsets, chain_bounds, chain_times
+from deadbeat.sched.chains import Stage, bounds_at_offsets, chain_bounds, chain_times
 from deadbeat.sched.picture import observe
 from deadbeat.sched.simulator import Scheduler
 
@@ -26,7 +26,7 @@ OTHERS = json.loads((Path(__file__).parent / "chains-of-others.json").read_text(
 
 def test_ages_and_reactions_at_offsets_are_those_of_pycpa() -> None:
     for tasks, age, reaction in OTHERS["pycpa"]:
-        found = bounds_at_offsets([ChainTask(period=t, response=c, offset=o) for c, t, o in tasks])
+        found = bounds_at_offsets([Stage(period=t, response=c, offset=o) for c, t, o in tasks])
         assert found and (found.age, found.reaction) == (age, reaction), tasks
 
 
@@ -43,7 +43,7 @@ def test_bounds_and_times_are_those_of_the_authors(row: Any) -> None:
     assert [found.bounds.age, found.bounds.from_event] == row["duerr"]
     assert found.at_offsets.from_event == row["periodic"]
     bounds = analysis.results[0].bounds
-    stages = [ChainTask(period=tasks[i].period, response=bounds[i] or 0) for i in row["chain"]]
+    stages = [Stage(period=tasks[i].period, response=bounds[i] or 0) for i in row["chain"]]
     assert chain_bounds(stages).from_event == row["davare"]
     verdict = sched.simulate(system, Scheduler(policy="g-fp", priorities="given"))
     jobs = observe(system, verdict, horizon=4000, segments=False).jobs

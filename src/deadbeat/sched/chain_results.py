@@ -6,7 +6,7 @@ from attrs import frozen
 
 from deadbeat.base.model.systems import Chain, TaskSystem
 from deadbeat.sched.analysis import Analysis, TestResult
-from deadbeat.sched.chains import ChainBounds, ChainTask, bounds_at_offsets, chain_bounds
+from deadbeat.sched.chains import ChainBounds, Stage, bounds_at_offsets, chain_bounds
 from deadbeat.sched.placing import placed
 
 
@@ -70,7 +70,7 @@ def _result(analysis: Analysis, result: TestResult, chain: Chain) -> ChainResult
         later = range(place + 1, len(chain.tasks))
         reader = next((chain.tasks[n] for n in later if links[n] == "sampled"), None)
         stages.append(
-            ChainTask(
+            Stage(
                 period=tasks[i].period,
                 response=responses[i],
                 jitter=responses[triggers[i]] if i in triggers else tasks[i].jitter,

@@ -23,7 +23,7 @@ _JOBS_MAX = 20_000
 
 
 @frozen(kw_only=True)
-class ChainTask:
+class Stage:
     """A task of a chain; times in one unit.
 
     Attributes:
@@ -54,7 +54,7 @@ class ChainBounds:
     by: str
 
 
-def chain_bounds(stages: Sequence[ChainTask]) -> ChainBounds:
+def chain_bounds(stages: Sequence[Stage]) -> ChainBounds:
     """Bounds at any offsets.
 
     A job of the next stage that starts at s does not read job k + 1 of this one, so that ends after
@@ -75,7 +75,7 @@ def chain_bounds(stages: Sequence[ChainTask]) -> ChainBounds:
     )
 
 
-def bounds_at_offsets(stages: Sequence[ChainTask]) -> ChainBounds | None:
+def bounds_at_offsets(stages: Sequence[Stage]) -> ChainBounds | None:
     """Bounds where jobs arrive at these offsets, by one clock; None: too many jobs.
 
     Forward, the first job that arrives R (urgent: J) after an arrival starts when the data are
@@ -104,14 +104,14 @@ def bounds_at_offsets(stages: Sequence[ChainTask]) -> ChainBounds | None:
     return ChainBounds(age=age, reaction=reaction, from_event=event, by="Günzel 2023")
 
 
-def _wait(run: ChainTask) -> int:
+def _wait(run: Stage) -> int:
     """From an arrival until what starts reads this job or a newer one."""
     return run.jitter if run.urgent else run.response
 
 
-def _runs(stages: Sequence[ChainTask]) -> list[ChainTask]:
+def _runs(stages: Sequence[Stage]) -> list[Stage]:
     """Stages that sample, each with those that it triggers."""
-    runs: list[ChainTask] = []
+    runs: list[Stage] = []
     for stage in stages:
         if stage.triggered and runs:
             urgent = runs[-1].urgent and stage.urgent
