@@ -38,6 +38,10 @@ ODDITIES = {
     # 64 bytes are read 24 at a time
     "partial": {("putter", "taker"): 200},
     "counter": {("signaller", "waiter"): 200},
+    "sysv": {("putter", "taker"): 200},
+    "priority": {("plain", "taker"): 200, ("urgent", "taker"): 100},
+    # no call names what is moved: by wake-ups
+    "splice": {("putter", "mover"): 200, ("mover", "taker"): 200},
 }  # fmt: skip
 #: Records that kernels before 6.3 do not write.
 LATER = (RecordKind.SENT, RecordKind.TAKEN, RecordKind.READY)

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -11,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -278,6 +281,84 @@ int main(int c, char **v)
             uint64_t x = 1;
             write(f, &x, 8);
         }
+    } else if (!strcmp(k, "sysv")) {
+        int q = msgget(IPC_PRIVATE, 0600);
+        struct {
+            long type;
+            struct m m;
+        } x = {1, {0}};
+        if (!fork()) {
+            name("taker");
+            for (int n = 0; n < 200 && msgrcv(q, &x, sizeof x.m, 0, 0) > 0; n++) {
+                work(100000);
+                age(&x.m);
+            }
+            _exit(0);
+        }
+        name("putter");
+        for (int n = 0; n < 200; n++) {
+            x.m.born = start + n * 10000000LL;
+            until(x.m.born);
+            work(100000);
+            msgsnd(q, &x, sizeof x.m, 0);
+        }
+        wait(0);
+        msgctl(q, IPC_RMID, 0);
+    } else if (!strcmp(k, "priority")) { /* the second of three is taken first */
+        struct mq_attr at = {.mq_maxmsg = 8, .mq_msgsize = sizeof(struct m)};
+        mqd_t q = mq_open("/oddities", O_RDWR | O_CREAT, 0600, &at);
+        if (!fork()) {
+            name("taker");
+            for (int n = 0; n < 100; n++) {
+                struct m m;
+                until(start + n * 10000000LL + 5000000);
+                for (int i = 0; i < 3; i++)
+                    if (mq_receive(q, (char *)&m, sizeof m, 0) == sizeof m && i == 0)
+                        sh->got[m.who]++;
+                work(100000);
+            }
+            _exit(0);
+        }
+        if (!fork()) {
+            name("urgent");
+            for (int n = 0; n < 100; n++) {
+                struct m m = {n, start + n * 10000000LL, 1};
+                until(m.born + 1000000);
+                mq_send(q, (char *)&m, sizeof m, 9);
+            }
+            _exit(0);
+        }
+        name("plain");
+        for (int n = 0; n < 100; n++) {
+            struct m m = {n, start + n * 10000000LL, 0};
+            until(m.born);
+            mq_send(q, (char *)&m, sizeof m, 1);
+            mq_send(q, (char *)&m, sizeof m, 1);
+        }
+        wait(0);
+        mq_unlink("/oddities");
+    } else if (!strcmp(k, "splice")) { /* no call names what is moved */
+        int f[2];
+        pipe(e);
+        pipe(f);
+        if (!fork()) {
+            name("taker");
+            close(f[1]);
+            reader(f[0], 300000000);
+            _exit(0);
+        }
+        if (!fork()) {
+            name("mover");
+            close(e[1]);
+            while (splice(e[0], 0, f[1], 0, sizeof(struct m), 0) > 0)
+                ;
+            _exit(0);
+        }
+        name("putter");
+        close(e[0]);
+        close(f[1]);
+        sender(e[1], 0, 10000000, 200, 0, 0);
+        close(e[1]);
     } else if (!strcmp(k, "fast")) { /* many a second */
         socketpair(AF_UNIX, SOCK_DGRAM, 0, e);
         if (!fork()) {
