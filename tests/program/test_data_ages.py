@@ -3,6 +3,7 @@ what they said of themselves (tests/golden/channels)."""
 
 import json
 import shutil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,21 @@ def test_what_lay_in_a_queue_before_is_not_known(answer: Any, capsys: Capture) -
     assert "before recording began: data may be older" in said
     (drained,) = answer("mixed", attached=True)["paths"]  # it has read all there was
     assert not drained["at_least"]
+
+
+def test_a_result_of_an_earlier_version_is_read(answer: Any, capsys: Capture) -> None:
+    answer("pipes")
+    Path("runs/pipes/summary.json").unlink()
+    file = Path("runs/pipes/runs/0001.json")
+    kept = json.loads(file.read_text())
+    seen = kept["run"]["traced"]
+    seen["end_to_end"] = [{"tasks": ["a", "b"], "jobs": 1, "share": 1.0}]
+    del seen["paths"], seen["ages"]
+    for link in seen["chains"]:
+        link.clear() or link.update(from_="sensor", to="filter", share=1.0, max_ns=7)
+    file.write_text(json.dumps(kept))
+    assert main(("show", "pipes")) == 0
+    assert "C: execution time of a job" in capsys.readouterr().out
 
 
 def test_memory_that_processes_share_is_said(answer: Any) -> None:

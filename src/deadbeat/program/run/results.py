@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from attrs import asdict, evolve, field, frozen
+from cattrs import Converter
+from cattrs.gen import make_dict_structure_fn
 from numpy.typing import NDArray
 
 from deadbeat.base.experiment.columns import Columns
@@ -112,12 +114,24 @@ ELSEWHERE = "recorded elsewhere"
 _EVENTS_HINT = "delete the file: the run is then without its events"
 
 
+def _converter() -> Converter:
+    """Reads runs of earlier versions, too, which had times from end to end in place of ages."""
+    made = run_converter(ProgramKey)
+    plain = make_dict_structure_fn(TracedProgram, made)
+
+    def structured(value: Mapping[str, Any], of: type[TracedProgram]) -> TracedProgram:
+        return plain({k: v for k, v in value.items() if k != "end_to_end"}, of)
+
+    made.register_structure_hook(TracedProgram, structured)
+    return made
+
+
 class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
     """``events/KEY.npz``: what was recorded of a run, compressed; ``jobs/KEY.npz``: its jobs."""
 
     KIND, NOUN, HEAD = "program", PROGRAM.noun, PROGRAM.file
     KEY, RUN = ProgramKey, ProgramRun
-    CONVERTER = run_converter(ProgramKey)
+    CONVERTER = _converter()
     FOLDERS = (*RunFolder.FOLDERS, "events", "jobs", "output", "kept")
 
     def keep_events(self, key: ProgramKey, recording: Recording) -> None:
