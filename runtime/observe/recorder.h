@@ -132,6 +132,12 @@ void know_process(uint32_t pid);
 
 void look_at_threads(void);
 
+/* Threads that no look has found since are known no more. */
+void forget_threads(uint64_t since);
+
+/* Whether looks seek where threads begin. */
+extern bool seek_starts;
+
 /* Whether all that is known has ended. */
 bool all_ended(void);
 

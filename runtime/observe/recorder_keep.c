@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -38,6 +39,7 @@
 #define LEFT_PART 20    /* of a disk: so much of it stays free */
 #define SETTLED_MS 1000 /* who comes in place of another lives so long at least */
 #define ROOT "/sys/kernel/tracing"
+#define LONG_NS (60 * S_NS) /* who has ended since may be in a window */
 #define HOUR_NS (3600 * S_NS)
 
 enum { WORDS_MOST = 32, PATH_BYTES = 1024, RINGS = 3, WATCH = 2, WATCH_KB = 256 };
@@ -52,9 +54,7 @@ struct ring {
 };
 
 static struct {
-    uint32_t pid, owner;
-    uint64_t around_ns, watch_ns, bytes_most, an_hour;
-    unsigned ring_kb;
+    uint64_t pid, owner, around_ns, watch_ns, bytes_most, an_hour, ring_kb;
     char folder[PATH_BYTES], metrics[PATH_BYTES], process[NAME_BYTES];
     char unit[PATH_BYTES], file[PATH_BYTES], script[PATH_BYTES];
     char *command[COMMANDS][WORDS_MOST];
@@ -83,38 +83,36 @@ static const char *kept(const char *name)
 
 /* -- the plan */
 
-static bool read_number(const char *word, const char *rest)
+static bool read_fact(const char *word, const char *rest)
 {
     const struct {
         const char *name;
-        uint64_t *to;
-    } numbers[] = {{"around", &plan.around_ns},
-                   {"seconds", &plan.watch_ns},
-                   {"bytes", &plan.bytes_most},
-                   {"hourly", &plan.an_hour}};
-    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (strcmp(word, numbers[i].name) == 0) {
-            *numbers[i].to = strtoull(rest, NULL, 10);
-            return true;
-        }
-    return false;
-}
-
-static bool read_text(const char *word, const char *rest)
-{
-    const struct {
-        const char *name;
-        char *to;
+        uint64_t *number;
+        char *text;
         size_t bytes;
-    } texts[] = {{"folder", plan.folder, PATH_BYTES},   {"metrics", plan.metrics, PATH_BYTES},
-                 {"process", plan.process, NAME_BYTES}, {"unit", plan.unit, PATH_BYTES},
-                 {"file", plan.file, PATH_BYTES},       {"script", plan.script, PATH_BYTES}};
-    for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (strcmp(word, texts[i].name) == 0) {
-            snprintf(texts[i].to, texts[i].bytes, "%s", rest);
-            return true;
-        }
-    return false;
+    } facts[] = {
+        {"pid", &plan.pid, NULL, 0},
+        {"owner", &plan.owner, NULL, 0},
+        {"around", &plan.around_ns, NULL, 0},
+        {"seconds", &plan.watch_ns, NULL, 0},
+        {"bytes", &plan.bytes_most, NULL, 0},
+        {"hourly", &plan.an_hour, NULL, 0},
+        {"ring", &plan.ring_kb, NULL, 0},
+        {"folder", NULL, plan.folder, sizeof plan.folder},
+        {"metrics", NULL, plan.metrics, sizeof plan.metrics},
+        {"process", NULL, plan.process, sizeof plan.process},
+        {"unit", NULL, plan.unit, sizeof plan.unit},
+        {"file", NULL, plan.file, sizeof plan.file},
+        {"script", NULL, plan.script, sizeof plan.script},
+    };
+    for (unsigned i = 0; i < sizeof facts / sizeof *facts; i++)
+        if (strcmp(word, facts[i].name) != 0)
+            continue;
+        else if (facts[i].number)
+            *facts[i].number = strtoull(rest, NULL, 10);
+        else
+            snprintf(facts[i].text, facts[i].bytes, "%s", rest);
+    return true;
 }
 
 /* Does what each line says. */
@@ -146,17 +144,9 @@ static bool know_plan(const char *word, char *rest)
     for (unsigned i = 0; i < COMMANDS; i++)
         if (strcmp(word, commands[i]) == 0 && plan.words[i] + 3 < WORDS_MOST)
             plan.command[i][plan.words[i]++] = strdup(rest);
-    if (strcmp(word, "pid") == 0)
-        plan.pid = (uint32_t)strtoul(rest, NULL, 10);
-    else if (strcmp(word, "owner") == 0)
-        plan.owner = (uint32_t)strtoul(rest, NULL, 10);
-    else if (strcmp(word, "ring") == 0)
-        plan.ring_kb = (unsigned)strtoul(rest, NULL, 10);
-    else if (strcmp(word, "thread") == 0)
+    if (strcmp(word, "thread") == 0)
         return (state || open_state(kept("state")) == 0) && know_watched(rest);
-    else if (!read_number(word, rest))
-        read_text(word, rest);
-    return true;
+    return read_fact(word, rest);
 }
 
 /* -- instances */
@@ -186,8 +176,8 @@ static int guard(void)
     int alive[2];
     char byte;
     for (unsigned i = 0; i < RINGS; i++)
-        snprintf(rings[i].path, sizeof rings[i].path, ROOT "/instances/deadbeat-%u-%c-%d", plan.pid, "abw"[i],
-                 getpid());
+        snprintf(rings[i].path, sizeof rings[i].path, ROOT "/instances/deadbeat-%u-%c-%d", (unsigned)plan.pid,
+                 "abw"[i], getpid());
     if (pipe2(alive, O_CLOEXEC) != 0)
         return -1;
     guardian = fork();
@@ -253,7 +243,7 @@ static int make_ring(unsigned number, const char *path)
         return -1;
     set("tracing_on", 0);
     set_text("trace_clock", "mono");
-    set("buffer_size_kb", number == WATCH ? WATCH_KB : plan.ring_kb);
+    set("buffer_size_kb", number == WATCH ? WATCH_KB : (unsigned)plan.ring_kb);
     if (number == WATCH) {
         watch_event("sched/sched_waking", "pid", -1);
         watch_event("sched/sched_switch", "prev_pid", -1);
@@ -273,7 +263,7 @@ static void choose_threads(void)
 {
     char path[64], tids[TEXT_BYTES] = "";
     size_t length = 0;
-    snprintf(path, sizeof path, "/proc/%u/task", plan.pid);
+    snprintf(path, sizeof path, "/proc/%u/task", (unsigned)plan.pid);
     DIR *folder = opendir(path);
     for (struct dirent *entry; folder && length + 16 < sizeof tids && (entry = readdir(folder));)
         if (*entry->d_name != '.')
@@ -347,36 +337,20 @@ static uint64_t bytes_in(const char *folder)
     return sum;
 }
 
-/* Whether one more window may be kept: of the hour, of the result, of the disk. */
-static bool is_room(uint64_t now)
+/* Why no more windows are kept: of the hour, of the result, of the disk; null: there is room. */
+static const char *no_room(uint64_t now)
 {
     struct statvfs disk;
     if (!hour_ns || now - hour_ns >= HOUR_NS) {
         hour_ns = now;
         in_hour = 0;
     }
-    if (in_hour >= plan.an_hour ||
-        bytes_in("kept") + bytes_in("events") + bytes_in("runs") + bytes_in("jobs") > plan.bytes_most)
-        return false;
-    return statvfs(plan.folder, &disk) != 0 || disk.f_bavail > disk.f_blocks / LEFT_PART;
-}
-
-static void copy_maps(void)
-{
-    static char text[1u << 16];
-    char path[64], part[PATH_BYTES + 64];
-    ssize_t n, sum = 0;
-    snprintf(path, sizeof path, "/proc/%u/maps", plan.pid);
-    snprintf(part, sizeof part, "%s", kept("maps.part"));
-    int from = open(path, O_RDONLY | O_CLOEXEC),
-        to = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    while (from >= 0 && to >= 0 && (n = read(from, text, sizeof text)) > 0 &&
-           write_all(to, text, (size_t)n) == 0)
-        sum += n;
-    close(from);
-    close(to);
-    if (sum == 0 || rename(part, kept("maps")) != 0) /* it has ended: as they were */
-        unlink(part);
+    if (in_hour >= plan.an_hour)
+        return "as many were kept in this hour as may be";
+    if (bytes_in("kept") + bytes_in("events") + bytes_in("runs") + bytes_in("jobs") > plan.bytes_most)
+        return "they take as much of the disk as they may";
+    bool full = statvfs(plan.folder, &disk) == 0 && disk.f_bavail <= disk.f_blocks / LEFT_PART;
+    return full ? strerror(ENOSPC) : NULL;
 }
 
 /* What the records need: as the recorder says it at its end. */
@@ -428,7 +402,6 @@ static int copy_ring(struct ring *ring)
         bad = drain(ring->files[i].fd, ring->cpus[i], UINT64_MAX, UINT64_MAX);
     sink = before;
     bad |= fclose(window_file) != 0;
-    copy_maps();
     if (bad || say_facts(part, until) != 0 || rename(part, facts) != 0) {
         int why = errno;
         unlink(events);
@@ -438,30 +411,6 @@ static int copy_ring(struct ring *ring)
     }
     return 0;
 }
-
-static void keep_window(uint64_t now)
-{
-    static int said;
-    unsigned old = active;
-    bool room = is_room(now), done = false;
-    if (room) {
-        run_ring(active = !active, 1);
-        run_ring(old, 0);
-        done = copy_ring(&rings[old]) == 0;
-        if (!done && said != errno)
-            fprintf(stderr, "deadbeat: a window is not kept, its misses are counted: %s\n",
-                    strerror(said = errno));
-        instance = rings[old].path;
-        set("trace", 0);
-    }
-    in_hour += done;
-    undone += done;
-    state->windows += done;
-    state->only_counted += done ? 0 : missed.count;
-    missed = (struct missed){0};
-}
-
-/* -- others */
 
 static void begin_child(void)
 {
@@ -480,6 +429,31 @@ static void begin_child(void)
         _exit(127);
     }
 }
+
+static void keep_window(uint64_t now)
+{
+    static const char *said;
+    unsigned old = active;
+    const char *why = no_room(now);
+    if (!why) {
+        run_ring(active = !active, 1);
+        run_ring(old, 0);
+        why = copy_ring(&rings[old]) == 0 ? NULL : strerror(errno);
+        instance = rings[old].path;
+        set("trace", 0);
+    }
+    if (why && why != said) {
+        fprintf(stderr, "deadbeat: misses are only counted for now: %s\n", said = why);
+        begin_child(); /* runs take less than windows */
+    }
+    in_hour += !why;
+    undone += !why;
+    state->windows += !why;
+    state->only_counted += why ? missed.count : 0;
+    missed = (struct missed){0};
+}
+
+/* -- others */
 
 static void publish(void)
 {
@@ -515,6 +489,7 @@ static bool watch_process(int process, uint64_t end)
             keep_window(now);
         if (now >= looked && !ended) {
             look_at_threads();
+            forget_threads(now > LONG_NS ? now - LONG_NS : 0);
             uint64_t rest = (now_ns() - now) * LOOK_SHARE;
             looked = now + (rest > S_NS ? rest : S_NS);
         }
@@ -610,7 +585,7 @@ static int become(unsigned which, const char *option, const char *more)
 static int follow_process(uint64_t end)
 {
     printf("deadbeat: waits for a process of %s%s%s of user %u\n", *plan.unit ? plan.unit : plan.file,
-           *plan.script ? " that runs " : "", plan.script, plan.owner);
+           *plan.script ? " that runs " : "", plan.script, (unsigned)plan.owner);
     fflush(stdout);
     while (!stopped && now_ns() < end) {
         uint32_t pid = find_process();
@@ -632,7 +607,7 @@ static int replay(void)
     for (size_t n; (n = fread(records, sizeof *records, sizeof records / sizeof *records, stdin)) > 0;) {
         first = first ? first : records->ns;
         count_jobs(records, n);
-        if (missed.count && is_room(records[n - 1].ns)) {
+        if (missed.count && !no_room(records[n - 1].ns)) {
             char name[64];
             snprintf(name, sizeof name, "w%06" PRIu64 ".events", state->windows);
             FILE *to = fopen(kept(name), "we");
@@ -665,15 +640,20 @@ int keep_misses(const char *path, bool replayed)
     signal(SIGCHLD, SIG_DFL);
     syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &(struct sched_param){0}); /* not as our maker */
     uint64_t end = plan.watch_ns ? now_ns() + plan.watch_ns : UINT64_MAX;
-    if (!plan.pid)
+    if (!plan.pid && plan.words[AGAIN])
         return follow_process(end);
+    char place[32];
+    snprintf(place, sizeof place, "/proc/%u", (unsigned)plan.pid);
+    if (!plan.words[CHILD] && flock(open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC), LOCK_EX | LOCK_NB) != 0)
+        return refuse(errno == EWOULDBLOCK ? "another deadbeat watches this process" : place);
     int process = (int)syscall(SYS_pidfd_open, plan.pid, 0);
     if (process < 0)
         return follow_process(end);
     pending_most = 1u << 16;
+    seek_starts = false; /* the plan has names */
     take = count_jobs;
     state->starts++;
-    know_process(plan.pid);
+    know_process((uint32_t)plan.pid);
     if (guard() != 0)
         return refuse("fork");
     int status = trace(path);
@@ -682,9 +662,9 @@ int keep_misses(const char *path, bool replayed)
     if (status)
         return status;
     if (ended && !stopped) {
-        printf("deadbeat: process %u ended\n", plan.pid);
+        printf("deadbeat: process %u ended\n", (unsigned)plan.pid);
         begin_child();
-        return follow_process(end);
+        return plan.words[AGAIN] ? follow_process(end) : 0;
     }
     return become(END_WORDS, NULL, NULL);
 }

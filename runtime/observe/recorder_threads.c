@@ -37,6 +37,7 @@ static struct {
     char comm[16];
 } names[1u << 12];
 
+bool seek_starts = true;
 static struct thread *threads;
 static size_t thread_count, thread_room;
 
@@ -137,7 +138,7 @@ static void look_into(struct thread *thread)
         thread->votes += thread->call == call ? 1 : -1;
     }
     const struct thread *main = thread->start_count ? NULL : thread_of(thread->pid);
-    if (!main || main == thread || strcmp(main->comm, thread->comm) != 0 ||
+    if (!seek_starts || !main || main == thread || strcmp(main->comm, thread->comm) != 0 ||
         thread->begin_ns + SETTLED_NS > now_ns())
         return;
     const char *last = strrchr(text, ' ');
@@ -224,6 +225,15 @@ void look_at_threads(void)
     for (size_t i = 0; i < thread_count; i++)
         if (!threads[i].ended)
             (void)look_at(&threads[i]);
+}
+
+void forget_threads(uint64_t since)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < thread_count; i++)
+        if (!threads[i].sampled_ns || threads[i].sampled_ns >= since)
+            threads[left++] = threads[i];
+    thread_count = left;
 }
 
 /* Of a thread with no event of its end: whether it is gone, waited for or not. */

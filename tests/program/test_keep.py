@@ -5,15 +5,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from helpers.processes import until
 from helpers.programs import ROOT, command_of
-from test_injected_causes import look, tracefs  # noqa: F401 - a fixture
+from helpers.sshd import Sshd
+from test_injected_causes import LOOK, look, tracefs  # noqa: F401 - a fixture
 
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
@@ -157,10 +157,32 @@ def test_a_week_is_counted_exactly_in_bounded_room(jobs: int, tmp_path: Path) ->
         assert 0 < found.windows < 100
 
 
-def deadbeat(*words: str, **more: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "deadbeat", *words]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=subprocess.STDOUT, text=True, **more)  # type: ignore[call-overload,no-any-return]
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Begins a command here, which ends with the test."""
+    monkeypatch.chdir(tmp_path)
+    begun: list[subprocess.Popen[str]] = []
+
+    def start(*command: object) -> subprocess.Popen[str]:
+        pipe, words = subprocess.PIPE, [str(word) for word in command]
+        begun.append(subprocess.Popen(words, stdout=pipe, stderr=subprocess.STDOUT, text=True))
+        return begun[-1]
+
+    yield start
+    for each in begun:
+        each.kill()
+        each.wait()
+
+
+def control(store: Path) -> int:
+    """Jobs that were counted."""
+    return next(each.jobs for each in found_in(store).threads if each.name == "control")
+
+
+DEADBEAT = (sys.executable, "-m", "deadbeat")
 
 
 @pytest.fixture
@@ -168,56 +190,88 @@ def program(tmp_path: Path) -> Path:
     return Path(command_of(ROOT / "tests/programs/late/for_days.c", tmp_path)[0])
 
 
-KEEP = ("run", "--keep", "misses", "--name", "it")
+KEEP = (*DEADBEAT, "run", "--keep", "misses", "--name", "it")
 
 
 @pytest.mark.hardware
+@pytest.mark.usefixtures("tracefs")
 def test_a_process_is_watched_followed_and_left(
-    tracefs: None,  # noqa: F811
-    program: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    program: Path, start: Start, tmp_path: Path
 ) -> None:
     """Misses are named in their windows; a second watcher is refused; who takes its place is
     followed, not who has its name; after kill -9 nothing stays, and the counts go on."""
-    monkeypatch.chdir(tmp_path)
     store = tmp_path / "runs/it"
-    first = subprocess.Popen([program, "14", "700", "10000"], stdout=subprocess.PIPE, text=True)
-    keeper = deadbeat(*KEEP, "--pid", str(first.pid), "--set", "learn=2s")
+    first = start(program, "300", "400", "10000")
+    keeper = start(*KEEP, "--pid", str(first.pid), "--set", "learn=2s")
     until(lambda: f"-{keeper.pid}" in (look() or "") or keeper.poll() is not None, 30)
-    second = deadbeat("run", "--keep", "misses", "--pid", str(first.pid))
+    second = start(*DEADBEAT, "run", "--keep", "misses", "--pid", str(first.pid))
     assert "another deadbeat watches process" in second.communicate()[0]
     assert second.returncode == 3
-    said = first.communicate()[0]
-    keeper.stdout.readline()  # type: ignore[union-attr]
+    until(lambda: found_in(store).windows >= 4, 60)
+    first.kill()
+    first.wait()
     until(lambda: f"-{keeper.pid}" not in (look() or ""), 10)
     shutil.copy(program, tmp_path / "other")
-    named_so = subprocess.Popen([tmp_path / "other", "30", "0", "10000"], stdout=subprocess.DEVNULL)
-    again = subprocess.Popen([program, "30", "0", "10000"], stdout=subprocess.DEVNULL)
+    start(tmp_path / "other", "300", "0", "10000")
+    again = start(program, "300", "0", "10000")
     until(lambda: f"deadbeat-{again.pid}-w-{keeper.pid}" in (look() or ""), 30)
-    time.sleep(1)
+    count = control(store)
+    until(lambda: control(store) > count, 30)
     os.kill(keeper.pid, signal.SIGKILL)
     keeper.wait()
     until(lambda: f"-{keeper.pid}" not in (look() or ""), 10)
-    before = found_in(store)
-    third = deadbeat(*KEEP)
+    before, count = found_in(store), control(store)
+    third = start(*KEEP)
     until(lambda: f"-{third.pid}" in (look() or "") or third.poll() is not None, 30)
-    time.sleep(1)
+    until(lambda: control(store) > count, 30)
     third.send_signal(signal.SIGTERM)
     assert "control missed" in third.communicate()[0]
     after = found_in(store)
-    assert after.starts == before.starts + 1 and after.threads[0].jobs > before.threads[0].jobs
-    for each in (named_so, again):
-        each.kill()
-        each.wait()
+    assert after.starts == before.starts + 1
     runs = [run for run in ProgramStore.open(store).runs() if run.missed_at]
     causes = {each.cause for run in runs for each in run.traced.causes}  # type: ignore[union-attr]
-    assert len(runs) >= said.count("\n") / 3
+    assert len(runs) >= 4
     assert causes & {"own work", "page fault", "preempted", "lock", "waited"}
-    unit = deadbeat("export", "it", "--as", "systemd", "--out", "it.service")
+    unit = start(*DEADBEAT, "export", "it", "--as", "systemd", "--out", "it.service")
     assert unit.wait() == 0
     if shutil.which("systemd-analyze"):
         done = subprocess.run(
             ["systemd-analyze", "verify", "./it.service"], capture_output=True, check=False
         )
         assert b"it.service" not in done.stderr
+
+
+@pytest.fixture
+def board(sshd: Sshd, monkeypatch: pytest.MonkeyPatch) -> Sshd:
+    monkeypatch.setenv("DEADBEAT_SSH_CONFIG", str(sshd.config))
+    return sshd
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("tracefs")
+def test_a_board_keeps_while_nobody_is_connected(
+    board: Sshd, program: Path, start: Start, tmp_path: Path
+) -> None:
+    there = (*KEEP, "--target", board.word)
+    watched = start(program, "300", "400", "10000")
+    begun = start(*there, "--pid", str(watched.pid), "--set", "learn=2s")
+    assert "the same command comes back for what it kept" in begun.communicate(timeout=60)[0]
+    assert f"deadbeat-{watched.pid}-w-" in _instances()
+    kept = Path(f"/var/tmp/deadbeat-it-{watched.pid}")
+    until(lambda: [*kept.glob("w*.facts")], 60)
+    assert "control missed" in start(*there).communicate(timeout=60)[0]
+    assert f"deadbeat-{watched.pid}-w-" in _instances()
+    first = len(ProgramStore.open(tmp_path / "runs/it").committed())
+    assert first > 1
+    until(lambda: [*kept.glob("w*.facts")], 60)
+    ended = start(*there, "--set", "stop=true").communicate(timeout=60)[0]
+    assert "it watches no more there" in ended
+    watched.kill()
+    watched.wait()
+    until(lambda: f"deadbeat-{watched.pid}-" not in _instances(), 10)
+    assert len(ProgramStore.open(tmp_path / "runs/it").committed()) > first
+    assert not kept.exists()
+
+
+def _instances() -> str:
+    return subprocess.check_output(["unshare", "-m", "sh", "-c", LOOK], text=True)

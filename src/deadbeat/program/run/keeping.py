@@ -16,7 +16,7 @@ import numpy as np
 from attrs import frozen
 
 from deadbeat.base.kinds.base import Begin
-from deadbeat.base.model.errors import DeadbeatError, UsageError
+from deadbeat.base.model.errors import DeadbeatError, TargetError, UsageError
 from deadbeat.base.model.specification import read
 from deadbeat.base.model.words import duration, time_text
 from deadbeat.base.store.files import atomic_write
@@ -135,7 +135,7 @@ def _rings(recording: Recording, around_s: float) -> tuple[int, float]:
     cpus = np.bincount(kernel) if len(kernel) else np.ones(1)
     rate = _EVENT * float(cpus.max()) / max(seconds, 1e-3)
     wanted = int(rate * (around_s + _LOOK_S) * _BUSY / 1024)
-    kb = min(max(wanted, _LEAST_KB), _RINGS_KB // 2, _ALL_KB // 2 // (os.cpu_count() or 1))
+    kb = min(max(wanted, _LEAST_KB), _RINGS_KB // 2, _ALL_KB // 2 // len(cpus))
     return kb, kb * 1024 / max(rate, 1.0)
 
 
@@ -145,6 +145,8 @@ def plan(
     recording: Recording,
     derived: DerivedRun,
     who: Followed,
+    *,
+    here: bool,
 ) -> Iterator[str]:
     """Writes the plan; what is said of it.
     Raises DeadbeatError: there is no job to watch."""
@@ -159,16 +161,13 @@ def plan(
     around_s = max(spec.around / 1e9, _PERIODS * longest / 1e9)
     kb, lasts_s = _rings(recording, around_s)
     calls = {site[0]: recording.calls[site[0]] for _, site in chosen if site[0] >= 0}
-    base = (sys.executable, "-m", "deadbeat")
-    runs = ("--runs", str(store.path.resolve().parent))
-    folder = store.path.resolve() / KEPT
-    again = (*base, "run", "--keep", "misses", "--name", store.path.name, *runs)
-    child = (sys.executable, "-m", "deadbeat.cli.windows", str(store.path.resolve()))
+    own, folder = store.path.resolve(), store.path.resolve() / KEPT
+    metrics = spec.openmetrics or ""
     facts = {
         "pid": who.pid,
         "began": who.began,
-        "folder": folder,
-        "metrics": Path(spec.openmetrics).resolve() if spec.openmetrics else "",
+        "folder": folder if here else f"/var/tmp/deadbeat-{store.path.name}-{who.pid}",
+        "metrics": Path(metrics).resolve() if metrics and here else metrics,
         "process": store.path.name,
         "around": round(around_s * 1e9),
         "seconds": round((spec.duration or 0) * 1e9),
@@ -181,15 +180,21 @@ def plan(
         "owner": who.owner,
     }
     lines = [f"{key} {value}" for key, value in facts.items()]
-    lines += [f"again {word}" for word in again]
-    lines += [f"child {word}" for word in child] + [f"end {word}" for word in (*child, "--end")]
+    again = ("run", "--keep", "misses", "--name", own.name, "--runs", str(own.parent))
+    own_words = {
+        "again": ("deadbeat", *again),
+        "child": ("deadbeat.cli.windows", str(own)),
+        "end": ("deadbeat.cli.windows", str(own), "--end"),
+    }
+    for key, words in own_words.items() if here else ():
+        lines += [f"{key} {word}" for word in (sys.executable, "-m", *words)]
     lines += [f"event {name} {FILTERS.get(name, '')}".rstrip() for name in EVENTS]
     lines += [f"call {number} {name}" for number, name in calls.items()]
     for task, site in chosen:
         timed = derived.jobs[task.name].what in ("absolute", "unknown") and task.kind == "periodic"
         period = task.period_ns if timed and task.period_ns else 0
-        words = (task.tid, period, task.deadline_ns or 0, *site, task.name[:_NAME])
-        lines.append("thread " + " ".join(map(str, words)))
+        numbers = (task.tid, period, task.deadline_ns or 0, *site)
+        lines.append(f"thread {' '.join(map(str, numbers))} {task.name[:_NAME]}")
     with store.lock():
         atomic_write(folder / PLAN, "".join(f"{line}\n" for line in lines))
         atomic_write(folder / "maps", "".join(recording.maps.values()))
@@ -205,7 +210,8 @@ def plan(
     left = [task.name for task in derived.tasks if task.name in derived.jobs]
     if left := [name for name in left if name not in {task.name for task, _ in chosen}]:
         yield f"not watched: {', '.join(left)}: no event tells where their jobs end"
-    yield f"one that takes its place is known by {who.words}, not by its name"
+    if here:
+        yield f"one that takes its place is known by {who.words}, not by its name"
 
 
 def watched_before(spec: ProgramSpec, asked: Begin) -> ProgramStore | None:
@@ -229,32 +235,41 @@ def watched_before(spec: ProgramSpec, asked: Begin) -> ProgramStore | None:
     return store
 
 
-def _planned(store: ProgramStore) -> tuple[int, int]:
-    """Process of the plan, and when it began; zeros: there is no plan."""
+def _planned(store: ProgramStore) -> dict[str, str]:
+    """What the plan says; empty: there is none."""
     file = store.path / KEPT / PLAN
     lines = file.read_text().splitlines() if file.is_file() else []
-    words = dict(line.partition(" ")[::2] for line in lines)
-    return int(words.get("pid", 0)), int(words.get("began", 0))
+    return dict(line.partition(" ")[::2] for line in lines)
+
+
+def planned_threads(folder: Path) -> dict[int, str]:
+    """tid -> name of each thread that is watched."""
+    lines = (folder / PLAN).read_text().splitlines()
+    words = (line.split(" ", 9) for line in lines if line.startswith("thread "))
+    return {int(each[1]): each[9] for each in words}
+
+
+def keep_maps(store: ProgramStore, target: Target) -> None:
+    """The maps of the process as they are now; where it has ended, as they were."""
+    maps = target.read_text(f"/proc/{_planned(store).get('pid', 0)}/maps")
+    if maps:
+        with store.lock():
+            atomic_write(store.path / KEPT / "maps", maps)
 
 
 def process_of(
-    spec: ProgramSpec, on: ProgramStore | None, target: Target | None
-) -> tuple[tuple[int, ...], bool, list[int]]:
-    """Which process, whether it is still to be learned, and locks of it; none: the keeper finds
-    it."""
-    if not spec.keep:
-        return spec.pid, True, []
-    before, began = _planned(on) if on else (0, 0)
-    assert target is not None
-    lives = False
+    given: tuple[int, ...], on: ProgramStore | None, target: Target
+) -> tuple[tuple[int, ...], bool]:
+    """Which process, and whether it is still to be learned; none: the keeper finds it."""
+    planned = _planned(on) if on else {}
+    if not planned:
+        return given or (read(ProgramSpec, on.spec).pid if on else ()), True
+    before, lives = int(planned["pid"]), False
     with suppress(UsageError):
-        lives = bool(before) and followed(before, target).began == began
-    given = spec.pid if spec.pid != (on and read(ProgramSpec, on.spec).pid) or not before else ()
-    learns = True
-    if not given or given == (before,):
-        given, learns = (before,) if lives else given, not lives and bool(given)
-    locks = [each for pid in given for each in locked(Path(f"/proc/{pid}"), f"process {pid}")]
-    return given, learns, locks
+        lives = before > 0 and followed(before, target).began == int(planned["began"])
+    if given not in ((), (before,)):
+        return given, True
+    return (before,) if lives else given, bool(given) and not lives
 
 
 def locked(path: Path, what: str) -> list[int]:
@@ -281,6 +296,53 @@ def keep_on(pids: tuple[int, ...], store: ProgramStore, made: Toolchain, locks: 
     become((tool, "keep", str(file.resolve())), locks)
 
 
+#: In $1, which is ours alone: begins; or says what there is, and ends it where $2 says so.
+_BEGIN = """mkdir -p -m 700 -- "$1" && cd "$1" && [ -O . ] || exit 1
+session=$(command -v setsid)
+$session ./recorder keep plan </dev/null >log 2>&1 &
+echo $! >process; sleep 1; kill -0 $! 2>/dev/null || { cat log; exit 2; }"""
+_LOOK = """cd -- "$1" 2>/dev/null && [ -O . ] || exit 1
+read -r process <process
+lives() { [ "$(readlink /proc/$process/exe)" = "$PWD/recorder" ]; }
+[ "$2" = go ] || { lives && kill "$process" && sleep 2; }
+lives && echo lives
+ls | grep '^w.*[.]facts$'"""
+
+
+def detach(store: ProgramStore, target: Target, made: Toolchain) -> str:
+    """Begins the keeper on another machine, where it stays; what is said of it.
+    Raises TargetError: it does not begin."""
+    folder = _planned(store)["folder"]
+    target.run(("mkdir", "-p", "-m", "700", "--", folder))
+    state = store.path / KEPT / STATE
+    if state.is_file() and target.run(("test", "-e", f"{folder}/{STATE}")).returncode:
+        target.put(state, f"{folder}/{STATE}")
+    target.put(tool_program(made, "recorder"), f"{folder}/recorder")
+    target.put(store.path / KEPT / PLAN, f"{folder}/{PLAN}")
+    done = target.run(("sh", "-c", _BEGIN, "sh", folder))
+    if done.returncode:
+        raise TargetError(f"the keeper does not begin: {(done.stdout or done.stderr).strip()}")
+    return f"it watches on {target.name}, in {folder}; the same command comes back for what it kept"
+
+
+def fetch(store: ProgramStore, target: Target, *, stop: bool) -> str:
+    """Gets what was kept on another machine; what is said of it, "": it watches on."""
+    folder, own = _planned(store).get("folder", ""), store.path / KEPT
+    done = target.run(("sh", "-c", _LOOK, "sh", folder, "stop" if stop else "go"))
+    if done.returncode and not done.stdout:
+        return f"{target.name} has nothing in {folder} any more" if folder else "no plan is there"
+    with store.lock():
+        with suppress(TargetError):
+            target.get(f"{folder}/{STATE}", own / STATE)
+        for facts in [line for line in done.stdout.split() if line.endswith(".facts")]:
+            for name in (facts.replace(".facts", ".events"), facts):
+                target.get(f"{folder}/{name}", own / name)
+            target.run(("rm", "-f", f"{folder}/{facts}", f"{folder}/{facts[:-6]}.events"))
+    if stop:
+        target.run(("rm", "-rf", "--", folder))
+    return "" if done.stdout.startswith("lives") else "it watches no more there"
+
+
 def unit(path: Path) -> str:
     """A unit that watches on, from the start of the machine on; "": nothing is watched for it."""
     file = path / KEPT / PLAN
@@ -288,6 +350,8 @@ def unit(path: Path) -> str:
         return ""
     lines = file.read_text().splitlines()
     words = [line.removeprefix("again ") for line in lines if line.startswith("again ")]
+    if not words:
+        raise UsageError(f"{path.name} is watched on another machine", "a unit is of this one")
     return (
         f"[Unit]\nDescription=deadbeat: what led to the misses of {path.name}\n"
         "After=sysinit.target\n\n[Service]\n"

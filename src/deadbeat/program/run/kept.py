@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from deadbeat.program.derive.records import Recording
 from deadbeat.program.derive.shim import with_variables
 from deadbeat.program.derive.tasks import derive, jobs_table
 from deadbeat.program.derive.timeline import kept as part_of
-from deadbeat.program.run.keeping import KEPT, STATE
+from deadbeat.program.run.keeping import KEPT, STATE, keep_maps, planned_threads
 from deadbeat.program.run.results import ProgramKey, ProgramRun, ProgramStore
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import time_column, traced
@@ -189,7 +190,11 @@ def _recording(facts: Path, target: Target) -> tuple[Recording, list[tuple[str, 
         begin_ns=begin,
         end_ns=end,
     )
-    threads = tuple(evolve(each, cpu_ns=-1, sampled_ns=0) for each in found.threads)
+    names = planned_threads(facts.parent)
+    threads = tuple(
+        evolve(each, cpu_ns=-1, sampled_ns=0, name=names.get(each.tid, each.name))
+        for each in found.threads
+    )
     maps = (facts.parent / "maps").read_text(errors="replace")
     return lives(with_variables(evolve(found, threads=threads), maps, target)), lines
 
@@ -239,11 +244,14 @@ def _write_causes(store: ProgramStore, runs: Sequence[ProgramRun]) -> None:
     atomic_write(store.path / KEPT / "causes", "".join(f"{line}\n" for line in lines * bool(many)))
 
 
-def absorb(path: Path) -> Iterator[str]:
-    """Makes runs of all windows in a result; says which it could not."""
+def absorb(path: Path, there: Target | None = None) -> Iterator[str]:
+    """Makes runs of all windows in a result; says which it could not. ``there``: the machine that
+    has the program's files; None: this one."""
     store, folder = ProgramStore.open(path), path / KEPT
     spec = read(ProgramSpec, store.spec)
-    with LocalTarget() as target:
+    with ExitStack() as held:
+        target = there or held.enter_context(LocalTarget())
+        keep_maps(store, target)
         for facts in sorted(folder.glob("*.facts")):
             found = kept_of(store, ())
             known = (

@@ -252,7 +252,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             store.keep_jobs(key, jobs_table(derived))
         if spec.keep and spec.pid:
             who = keeping.followed(spec.pid[0], target)
-            for line in keeping.plan(store, spec, watch.recording, derived, who):
+            for line in keeping.plan(
+                store, spec, watch.recording, derived, who, here=is_here(target)
+            ):
                 self._say(line)
         if len(part.events) < (count := len(watch.recording.events)):
             text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
@@ -269,6 +271,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             problems=tuple(problems),
         )
         store.forget_unseen(key)
+        if spec.keep and not is_here(target):
+            self._say(keeping.detach(store, target, made))
         require_named(seen, spec, (task.name for task in watch.marks.tasks))
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped
@@ -367,7 +371,8 @@ def begin(asked: Begin) -> Begun:
     if spec.against or spec.tries:
         spec = _in_turns(spec, asked)
     target = opened(asked)
-    pids, learns, locks = keeping.process_of(spec, on, target)
+    pids, learns, locks = _process(asked, spec, on, target)
+    spec = evolve(spec, stop=False)
     spec = evolve(spec, pid=read(ProgramSpec, on.spec).pid) if on else spec
     if spec.tries and spec.pid[1:]:
         raise UsageError("--try changes one process", "give one --pid")
@@ -418,10 +423,32 @@ def begin(asked: Begin) -> Begun:
         retry_invalid=asked.retry_invalid,
     )
     then = None
-    if spec.keep and target:
+    if spec.keep and target and is_here(target):
         locks += keeping.locked(store.path / keeping.KEPT / keeping.STATE, f"for {store.path.name}")
         then = partial(keeping.keep_on, pids, store, toolchain_of(target), locks)
     return Begun(experiment=experiment, then=then)
+
+
+def _process(
+    asked: Begin, spec: ProgramSpec, on: ProgramStore | None, target: Target | None
+) -> tuple[tuple[int, ...], bool, list[int]]:
+    """Which processes, whether they are to be learned, and what keeps others from watching them.
+    What was kept on another machine is brought here."""
+    if not spec.keep or target is None:
+        return spec.pid, True, []
+    given = spec.pid if "pid" in {**asked.written, **asked.typed} else ()
+    pids, learns = keeping.process_of(given, on, target)
+    for pid in pids * learns:
+        _comm(pid, target)
+    if is_here(target):
+        locks = [keeping.locked(Path(f"/proc/{pid}"), f"process {pid}") for pid in pids]
+        return pids, learns, [each for one in locks for each in one]
+    if on is not None:
+        said = keeping.fetch(on, target, stop=spec.stop)
+        for line in (*[said] * bool(said), *keeps.absorb(on.path, target)):
+            asked.say(line)
+        learns = learns and bool(said) and not spec.stop
+    return pids, learns, []
 
 
 def _as_twin(

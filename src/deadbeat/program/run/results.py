@@ -367,9 +367,11 @@ def originals(runs: Iterable[ProgramRun]) -> list[ProgramRun]:
 
 
 def worst_run(store: ProgramStore) -> ProgramRun | None:
-    """The one that missed most deadlines, of those that count and have jobs."""
+    """The one that missed most deadlines, of those that count and have jobs; windows first."""
     runs = (r for r in originals(store.runs()) if r.valid and r.traced and r.traced.known)
-    return max(runs, key=lambda run: run.traced.misses if run.traced else 0, default=None)
+    return max(
+        runs, key=lambda r: (bool(r.missed_at), r.traced.misses if r.traced else 0), default=None
+    )
 
 
 def _seen(runs: Sequence[ProgramRun], worst: ProgramRun) -> Iterator[SeenRun]:

@@ -134,6 +134,9 @@ class ProgramSpec:
         "What windows of misses take of the disk, at most.",
         default=256,
     )
+    stop: bool = keyed(
+        rules.Flag(), "true|false", "End what --keep began on another machine.", default=False
+    )
     user: str | None = keyed(
         rules.Name(),
         "--user NAME",
