@@ -42,8 +42,8 @@ bool watch_filter(char *text, size_t bytes, const char *field, int64_t call);
 /* Counts jobs by records in order of time. */
 int count_jobs(const struct record *records, size_t count);
 
-/* Whether a job that should have ended goes on. */
-bool is_overdue(uint64_t now);
+/* Whether a job with a deadline goes on that began before an instant. */
+bool is_in_progress(uint64_t since);
 
 /* Writes the counts for a collector, whole or not at all, with the lines of ``more``; -1: errno. */
 int write_metrics(const char *path, const char *process, const char *more);

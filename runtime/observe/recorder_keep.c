@@ -32,12 +32,13 @@
 
 #define S_NS UINT64_C(1000000000)
 #define LOOK_MS 100
-#define LATE_NS 1000000 /* an event may be in its buffer so long after its time stamp */
-#define LOOK_SHARE 500  /* looks at threads take at most this part of a CPU: 1 in 500 */
-#define METRICS_S 15    /* between files for a collector */
-#define BATCH_S 60      /* between runs that are made of windows */
-#define LEFT_PART 20    /* of a disk: so much of it stays free */
-#define SETTLED_MS 1000 /* who comes in place of another lives so long at least */
+#define LATE_NS 1000000    /* an event may be in its buffer so long after its time stamp */
+#define SETTLED_NS 5000000 /* what began before so long has been looked at */
+#define LOOK_SHARE 500     /* looks at threads take at most this part of a CPU: 1 in 500 */
+#define METRICS_S 15       /* between files for a collector */
+#define BATCH_S 60         /* between runs that are made of windows */
+#define LEFT_PART 20       /* of a disk: so much of it stays free */
+#define SETTLED_MS 1000    /* who comes in place of another lives so long at least */
 #define ROOT "/sys/kernel/tracing"
 #define LONG_NS (60 * S_NS) /* who has ended since may be in a window */
 #define HOUR_NS (3600 * S_NS)
@@ -65,6 +66,7 @@ static struct ring rings[RINGS];
 static unsigned active, undone; /* the ring that runs; windows of which no run is made yet */
 static pid_t child, guardian;
 static int guard_pipe = -1;
+static bool turning; /* both run */
 static FILE *window_file;
 static uint64_t window_from, hour_ns, in_hour;
 
@@ -430,18 +432,24 @@ static void begin_child(void)
     }
 }
 
-static void keep_window(uint64_t now)
+/* The ring becomes a window; ``why`` not, where it may not. */
+static void keep_window(const char *why)
 {
     static const char *said;
-    unsigned old = active;
-    const char *why = no_room(now);
+    struct ring *ring = &rings[active];
+    uint64_t settled;
     if (!why) {
-        run_ring(active = !active, 1);
-        run_ring(old, 0);
-        why = copy_ring(&rings[old]) == 0 ? NULL : strerror(errno);
-        instance = rings[old].path;
+        instance = ring->path;
+        set("tracing_on", 0);
+        settled = now_ns() - SETTLED_NS;
+        why = copy_ring(ring) == 0 ? NULL : strerror(errno);
+        instance = ring->path;
         set("trace", 0);
+        active = !active;
+        if (!is_in_progress(settled) && settled > rings[active].since)
+            rings[active].since = settled; /* what ended before is in that window */
     }
+    turning = false;
     if (why && why != said) {
         fprintf(stderr, "deadbeat: misses are only counted for now: %s\n", said = why);
         begin_child(); /* runs take less than windows */
@@ -451,6 +459,22 @@ static void keep_window(uint64_t now)
     state->windows += !why;
     state->only_counted += why ? missed.count : 0;
     missed = (struct missed){0};
+}
+
+/* After a miss the other ring begins, and this one goes on until all jobs end that began before: each is
+ * whole in one of them. */
+static void turn_rings(uint64_t now, bool last)
+{
+    const char *why = turning ? NULL : no_room(now);
+    uint64_t since = rings[!active].since;
+    if (why || (turning && (last || !is_in_progress(since) || now > since + plan.around_ns / 2)))
+        keep_window(why);
+    else if (!turning) {
+        run_ring(!active, 1);
+        turning = true;
+        if (last)
+            keep_window(NULL);
+    }
 }
 
 /* -- others */
@@ -485,8 +509,8 @@ static bool watch_process(int process, uint64_t end)
         watch(now);
         state->watched_ns += now - before;
         before = now;
-        if (missed.count && (ended || !is_overdue(now) || now > missed.end + plan.around_ns / 2))
-            keep_window(now);
+        if (missed.count)
+            turn_rings(now, ended);
         if (now >= looked && !ended) {
             look_at_threads();
             forget_threads(now > LONG_NS ? now - LONG_NS : 0);
@@ -511,7 +535,7 @@ static void end_watch(void)
 {
     flush_until(UINT64_MAX);
     if (missed.count)
-        keep_window(now_ns());
+        turn_rings(now_ns(), true);
     for (unsigned i = 0; i < RINGS; i++)
         for (unsigned cpu = 0; cpu < rings[i].count; cpu++)
             close(rings[i].files[cpu].fd);
@@ -584,9 +608,9 @@ static int become(unsigned which, const char *option, const char *more)
 
 static int follow_process(uint64_t end)
 {
-    printf("deadbeat: waits for a process of %s%s%s of user %u\n", *plan.unit ? plan.unit : plan.file,
-           *plan.script ? " that runs " : "", plan.script, (unsigned)plan.owner);
-    fflush(stdout);
+    fprintf(stderr, "deadbeat: waits for a process of %s%s%s of user %u\n",
+            *plan.unit ? plan.unit : plan.file, *plan.script ? " that runs " : "", plan.script,
+            (unsigned)plan.owner);
     while (!stopped && now_ns() < end) {
         uint32_t pid = find_process();
         usleep(SETTLED_MS * 1000);
@@ -662,7 +686,7 @@ int keep_misses(const char *path, bool replayed)
     if (status)
         return status;
     if (ended && !stopped) {
-        printf("deadbeat: process %u ended\n", (unsigned)plan.pid);
+        fprintf(stderr, "deadbeat: process %u ended\n", (unsigned)plan.pid);
         begin_child();
         return plan.words[AGAIN] ? follow_process(end) : 0;
     }

@@ -124,12 +124,16 @@ static void end_job(struct watched *thread, uint64_t ns)
     thread->release = 0;
 }
 
-/* When what woke it was due: off the grid of its sleeps, a period after the one before. */
+/* When what woke it was due, by the grid of its sleeps: who is late is woken at once, and who sleeps until
+ * then off the grid is so by a late timer. */
 static uint64_t released(const struct watched *thread, uint64_t ns)
 {
-    if (!thread->period || !thread->last || thread->call < 0 || ns < thread->last + thread->period)
+    uint64_t next = thread->last + thread->period;
+    if (!thread->period || !thread->last || thread->call < 0 || ns < next)
         return ns;
-    return (ns - thread->last) % thread->period > TIMER_NS ? thread->last + thread->period : ns;
+    if (next < thread->entered) /* or it leaves out what it missed, and sleeps */
+        return ns - thread->entered < TIMER_NS / 2 ? next : ns;
+    return (ns - next) % thread->period > TIMER_NS ? next : ns;
 }
 
 int count_jobs(const struct record *records, size_t count)
@@ -157,10 +161,10 @@ int count_jobs(const struct record *records, size_t count)
     return 0;
 }
 
-bool is_overdue(uint64_t now)
+bool is_in_progress(uint64_t since)
 {
     for (unsigned i = 0; i < watched_count; i++)
-        if (watched[i].deadline && watched[i].release && now > watched[i].release + watched[i].deadline)
+        if (watched[i].deadline && watched[i].release && watched[i].release < since)
             return true;
     return false;
 }

@@ -81,18 +81,24 @@ def test_a_job_is_from_its_wake_up_to_its_next_call(tmp_path: Path) -> None:
             (5100 * k, 7, ENTER, SLEEP, 1, 1),
             (6700 * k, 7, WAKING),  # due at 6 ms
             (7100 * k, 7, ENTER, SLEEP, 1, 1),  # 1.1 ms
+            (7103 * k, 7, WAKING),  # at once: due at 7 ms
+            (9050 * k, 7, ENTER, SLEEP, 1, 1),  # 2.05 ms
+            (9053 * k, 7, WAKING),  # due at 8 ms
+            (9200 * k, 7, ENTER, SLEEP, 1, 1),  # 1.2 ms
+            (11_000 * k, 7, WAKING),  # it leaves out two
+            (11_100 * k, 7, ENTER, SLEEP, 1, 1),
         ),
         CONTROL,
         hourly=10,
         bytes=1 << 30,
     )
     (control,) = found.threads
-    assert (control.jobs, control.misses, control.max_ns) == (6, 3, 2200 * k)
+    assert (control.jobs, control.misses, control.max_ns) == (9, 5, 2200 * k)
     assert (found.windows, found.only_counted) == (1, 0)
     text = (tmp_path / "made.prom").read_text()
     bucket = 'deadbeat_response_seconds_bucket{process="made",thread="control",le='
-    assert f'{bucket}"0.001048576"}} 3\n' in text and f'{bucket}"+Inf"}} 6\n' in text
-    assert 'deadbeat_deadline_misses_total{process="made",thread="control"} 3\n' in text
+    assert f'{bucket}"0.001048576"}} 4\n' in text and f'{bucket}"+Inf"}} 9\n' in text
+    assert 'deadbeat_deadline_misses_total{process="made",thread="control"} 5\n' in text
 
 
 def test_without_a_call_any_sleep_ends_a_job_and_lost_events_none(tmp_path: Path) -> None:

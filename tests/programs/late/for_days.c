@@ -125,7 +125,8 @@ int main(int argc, char **argv)
         pthread_create(&threads[count++], NULL, hog, NULL);
         pthread_create(&threads[count++], NULL, logger, NULL);
     }
-    for (int64_t at = now_ns() + 2 * apart; apart && at < stop_ns - apart; at += apart / 2 + rand() % apart) {
+    for (int64_t at = now_ns() + 2 * apart; apart && at < stop_ns - apart;
+         at += apart / 2 + rand() % 1000 * (apart / 1000)) {
         sleep_until(at);
         int which = rand() % 5;
         printf("%lld %s\n", (long long)now_ns(), causes[which]);
