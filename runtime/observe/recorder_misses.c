@@ -133,7 +133,8 @@ static uint64_t released(const struct watched *thread, uint64_t ns)
         return ns;
     if (next < thread->entered) /* or it leaves out what it missed, and sleeps */
         return ns - thread->entered < TIMER_NS / 2 ? next : ns;
-    return (ns - next) % thread->period > TIMER_NS ? next : ns;
+    uint64_t off = (ns - next) % thread->period;
+    return off > TIMER_NS && off + TIMER_NS < thread->period ? next : ns; /* the one before may be off, too */
 }
 
 int count_jobs(const struct record *records, size_t count)

@@ -87,17 +87,21 @@ def test_a_job_is_from_its_wake_up_to_its_next_call(tmp_path: Path) -> None:
             (9200 * k, 7, ENTER, SLEEP, 1, 1),  # 1.2 ms
             (11_000 * k, 7, WAKING),  # it leaves out two
             (11_100 * k, 7, ENTER, SLEEP, 1, 1),
+            (12_080 * k, 7, WAKING),  # a little late
+            (12_100 * k, 7, ENTER, SLEEP, 1, 1),
+            (14_000 * k, 7, WAKING),  # it leaves out one
+            (14_100 * k, 7, ENTER, SLEEP, 1, 1),
         ),
         CONTROL,
         hourly=10,
         bytes=1 << 30,
     )
     (control,) = found.threads
-    assert (control.jobs, control.misses, control.max_ns) == (9, 5, 2200 * k)
+    assert (control.jobs, control.misses, control.max_ns) == (11, 5, 2200 * k)
     assert (found.windows, found.only_counted) == (1, 0)
     text = (tmp_path / "made.prom").read_text()
     bucket = 'deadbeat_response_seconds_bucket{process="made",thread="control",le='
-    assert f'{bucket}"0.001048576"}} 4\n' in text and f'{bucket}"+Inf"}} 9\n' in text
+    assert f'{bucket}"0.001048576"}} 6\n' in text and f'{bucket}"+Inf"}} 11\n' in text
     assert 'deadbeat_deadline_misses_total{process="made",thread="control"} 5\n' in text
 
 
