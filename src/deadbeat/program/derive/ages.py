@@ -134,7 +134,7 @@ def bounded(chain: DataPath, derived: DerivedRun) -> DataPath:
         stages.append(
             chains.Stage(
                 period=run.period if run else task.period_ns or 0,
-                response=task.deadline_ns + (run.response if run else 0),
+                response=task.deadline_ns + (run.response if run else task.jitter_ns or 0),
                 jitter=run.jitter if run else task.jitter_ns or 0,
                 triggered=woken,
             )
