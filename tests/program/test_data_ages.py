@@ -111,6 +111,14 @@ def test_data_that_are_too_old_are_counted_and_fail_a_gate(answer: Any, capsys: 
     said = capsys.readouterr().out
     assert f"{old} of {jobs} jobs of actuator used data of sensor older than 9 ms" in said
     assert "(usually " in said
+    gated = ("run", "--fail-on", "misses", "--deadline", "1s,actuator<-sensor=9ms", "--fresh")
+    assert main((*gated, "--name", "b", "--", "./pipes")) == 1
+    said = capsys.readouterr()
+    assert f"data older than 9 ms in {old} of {jobs} jobs (actuator<-sensor)" in said.err
+    assert said.out.splitlines()[1].startswith(f"{old} of {jobs} jobs of actuator used data")
+    assert "Else no deadline was missed" in said.out
+    gated = (*gated[:-2], "1s,actuator<-sensor=9s", "--fresh", "--name", "c", "--", "./pipes")
+    assert main(gated) == 0
     assert main(("why", "pipes")) == 0
     assert "sensor -> filter -> actuator: the oldest data, " in capsys.readouterr().out
 

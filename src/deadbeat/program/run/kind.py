@@ -574,7 +574,7 @@ def _data(found: TracedProgram | None) -> Iterator[Verdicted]:
         older = f"data older than {time_text(allowed)} in {misses:,} of {count_of(jobs, 'job')}"
         yield Verdicted(
             name=f"{last}<-{first}",
-            group="program.ages",
+            group="program.misses",
             weight=misses,
             verdict="failed" if misses else "passed" if known else "skipped",
             message=older if mine else "no link was seen",

@@ -213,6 +213,10 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         return
     by_misses = worst_task(found)
     assert by_misses is not None
+    stale = not by_misses.misses and any(each.misses for each in found.paths)
+    if stale:
+        yield label + " ".join(data(found))
+        label = "Else "
     if by_misses.misses:
         worst = time_text(by_misses.response_max_ns or 0)
         of = f"{by_misses.misses:,} of {count_of(by_misses.jobs, 'deadline')}"
@@ -245,7 +249,7 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
     else:
         yield f"{label}no thread has a known deadline: give --deadline {offer(found)}."
         yield from worst_rule(found)
-    yield from data(found)
+    yield from [] if stale else data(found)
     yield from _unjudged(found)
 
 
