@@ -131,7 +131,7 @@ def test_a_bound_stands_beside_what_was_measured(answer: Any, capsys: Capture) -
         pytest.approx(37e6, rel=0.01),
         "Davare 2007",
     )
-    assert path["age_max_ns"] < path["age_bound_ns"]
+    assert path["age_max_sending_ns"] < path["age_bound_ns"]
     assert main(("show", "bounded")) == 0
     assert "where all deadlines are met, 37 ms (Davare 2007)" in capsys.readouterr().out
     (plain,) = answer("pipes")["paths"]  # of ordinary threads nothing is proved
@@ -148,6 +148,20 @@ def test_what_lay_in_a_queue_before_is_not_known(answer: Any, capsys: Capture) -
     assert "before recording began: data may be older" in said
     (drained,) = answer("mixed", attached=True)["paths"]  # it has read all there was
     assert not drained["at_least"]
+
+
+@pytest.mark.parametrize("wrong", ["a<-=20ms", "<-a=20ms", "a<-a=20ms", "a->b=20ms"])
+def test_data_are_of_two_threads(wrong: str, capsys: Capture) -> None:
+    assert main(("run", "--deadline", wrong, "--", "/bin/true")) == 2
+    assert "names no two threads (actuator<-sensor=20ms)" in capsys.readouterr().err
+
+
+def test_a_silent_sender_makes_data_old(answer: Any, capsys: Capture) -> None:
+    """The sensor of "pipes" has ended 60 ms before its readers: they use what they have."""
+    (path,) = answer("pipes")["paths"]
+    assert path["age_max_ns"] > 60_000_000 and path["age_max_sending_ns"] < 20_000_000
+    assert main(("why", "pipes")) == 0
+    assert "filter sent nothing newer for 6" in capsys.readouterr().out
 
 
 def test_a_result_of_an_earlier_version_is_read(answer: Any, capsys: Capture) -> None:

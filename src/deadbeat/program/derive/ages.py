@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.traces import Activity, WorstMoment
@@ -35,8 +35,8 @@ _BY_TIME = ("periodic", "relative", "sporadic", "bursty")
 @frozen(kw_only=True)
 class DatumStage:
     """Where a datum was for ``ns`` from ``begin_ns`` of the recording on: in a thread or a channel;
-    ``usual_ns``: the median of all; ``thread``: which had it, or took it at the end; ``why``: what
-    most of that thread's time went to meanwhile, if not to its work."""
+    ``usual_ns``: the median of all; ``thread``: which had it, or took it at the end; ``why``: who
+    sent nothing newer, or what most of that thread's time went to, if not to its work."""
 
     where: str
     what: str
@@ -50,15 +50,16 @@ class DatumStage:
     def words(self) -> str:
         """``9.8 ms in pipe 4711 until filter took it (usually 4.9 ms; filter: waited ...)``."""
         usual = f"usually {time_text(self.usual_ns)}"
-        why = f"; {self.thread}: {self.why}" * bool(self.why)
+        why = f"; {self.why}" * bool(self.why)
         return f"{time_text(self.ns)} in {self.where} {self.what} ({usual}{why})"
 
 
 @frozen(kw_only=True)
 class DataPath:
     """Threads that hand on data. Of ``jobs`` of the last one, ``share`` of all, the age of the data
-    that they used; of ``releases`` of the first, the reaction to them; times in ns. ``quantiles``:
-    of ages and reactions, at `SHARES`. ``misses``: jobs with data older than ``deadline_ns``.
+    that they used, and until a sender ended (``sending``); of ``releases`` of the first, the
+    reaction to them; times in ns. ``quantiles``: of ages and reactions, at `SHARES`. ``misses``:
+    jobs with data older than ``deadline_ns``.
     ``worst``: stages of the oldest data; their job ended ``at_ns`` after the recording's begin.
     ``at_least``: they may be older. The bounds hold as long as every job meets its deadline and
     sends (sched.chains)."""
@@ -69,6 +70,7 @@ class DataPath:
     share: float
     age_mean_ns: float | None = None
     age_max_ns: int | None = None
+    age_max_sending_ns: int = 0
     age_quantiles_ns: tuple[int, ...] = ()
     releases: int = 0
     reaction_mean_ns: float | None = None
@@ -94,11 +96,13 @@ def chains_of(
 ) -> tuple[DataPath, ...]:
     """The chains of a program, and those that a deadline names. ``deadlines``: last and first
     thread -> how old the data may be, ns."""
-    found = (
-        _chain(derived, [derived.flow(*pair) for pair in pairwise(path)],
-               deadlines.get((path[-1], path[0])))
+    walks = [
+        _walk(derived, [derived.flow(*pair) for pair in pairwise(path)])
         for path in _paths(derived, deadlines)
-    )  # fmt: skip
+    ]
+    for walk in walks:
+        _give_way(derived, walk, [other for other in walks if other.ends == walk.ends])
+    found = (_measured(derived, walk, deadlines.get(walk.ends)) for walk in walks)
     return tuple(chain for chain in found if chain.jobs)
 
 
@@ -107,7 +111,7 @@ def links_of(derived: DerivedRun) -> Iterator[Link]:
     for flow in derived.flows:
         link = flow.link
         if link.from_ in derived.jobs and link.to in derived.jobs:
-            alone = _chain(derived, [flow], None)
+            alone = _measured(derived, _walk(derived, [flow]), None)
             link = evolve(link, age_ns=alone.age_max_ns, reaction_ns=alone.reaction_max_ns)
         yield link
 
@@ -140,7 +144,7 @@ def bounded(chain: DataPath, derived: DerivedRun) -> DataPath:
             )
         )
     found = chains.chain_bounds(stages)
-    if found.age < (chain.age_max_ns or 0) or found.reaction < (chain.reaction_max_ns or 0):
+    if found.age < chain.age_max_sending_ns or found.reaction < (chain.reaction_max_ns or 0):
         return chain  # a job sent nothing, or more than one message
     return evolve(
         chain, age_bound_ns=found.age, reaction_bound_ns=found.reaction, bound_by=found.by
@@ -149,10 +153,12 @@ def bounded(chain: DataPath, derived: DerivedRun) -> DataPath:
 
 def explained(chain: DataPath, seen: Stretches, tids: Mapping[str, int]) -> DataPath:
     """With why each stage of the oldest data took as long."""
-    stages = (
-        evolve(each, why=seen.most(tids[each.thread], each.begin_ns, each.begin_ns + each.ns))
-        for each in chain.worst
-    )
+    stages = list[DatumStage]()
+    for each in chain.worst:
+        if not each.why and each.ns > each.usual_ns:
+            why = seen.most(tids[each.thread], each.begin_ns, each.begin_ns + each.ns)
+            each = evolve(each, why=f"{each.thread}: {why}" * bool(why))  # noqa: PLW2901
+        stages.append(each)
     return evolve(chain, worst=tuple(stages))
 
 
@@ -200,6 +206,8 @@ def _paths(derived: DerivedRun, wanted: Iterable[tuple[str, str]]) -> list[tuple
         if path[0] in derived.rows and path[-1] in derived.rows
     )
     for last, first in wanted:
+        if not {last, first} <= {*derived.jobs}:
+            continue
         named = (path[: path.index(last) + 1] for path in _from(links, (first,)) if last in path)
         found |= dict.fromkeys(islice(named, _CHAINS))
     return [*found][:_CHAINS]
@@ -219,40 +227,70 @@ def _jobs(derived: DerivedRun, name: str) -> tuple[Times, Times]:
     return release, end
 
 
-def _chain(derived: DerivedRun, hops: Sequence[Flow], deadline: int | None) -> DataPath:
-    path = (hops[0].link.from_, *(hop.link.to for hop in hops))
-    born, done = _jobs(derived, path[0])
-    _, end = _jobs(derived, path[-1])
-    at, known, stays = end, np.ones(len(end), bool), list[tuple[Times, Times]]()
+@define(eq=False)
+class _Walk:
+    """From the ``end`` of each job of the last thread back to the release of the job that sent its
+    data, which is ``known`` of some. ``instants``: that release, each put and take, and ``end``."""
+
+    hops: Sequence[Flow]
+    end: Times
+    known: NDArray[np.bool_]
+    instants: NDArray[np.int64]
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return (self.hops[0].link.from_, *(hop.link.to for hop in self.hops))
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        return self.path[-1], self.path[0]
+
+    @property
+    def ages(self) -> Times:
+        return np.asarray(self.end - self.instants[0])
+
+
+def _walk(derived: DerivedRun, hops: Sequence[Flow]) -> _Walk:
+    born, done = _jobs(derived, hops[0].link.from_)
+    _, end = _jobs(derived, hops[-1].link.to)
+    at, known, instants = end, np.ones(len(end), bool), [end]
     for hop in reversed(hops):
         rows = hop.rows[np.lexsort((hop.rows["put"], hop.rows["take"]))]
         last = np.searchsorted(rows["take"], at, "right") - 1
         known &= last >= 0
-        put, take = (rows[name][np.maximum(last, 0)] for name in ("put", "take"))
-        stays.append((take, put))
-        at = put
-    first = np.searchsorted(done, at)
-    known &= (first < len(born)) & (born[np.minimum(first, len(born) - 1)] <= at)
-    for hop in hops:  # as a program ends, data get older
-        known &= end <= derived.ended(hop.link.from_)
-    births = born[np.minimum(first, len(born) - 1)]
-    ages = (end - births)[known]
-    reaction = _reactions(hops, (born, done), end)
+        at = rows["put"][np.maximum(last, 0)]
+        instants += [rows["take"][np.maximum(last, 0)], at]
+    first = np.minimum(np.searchsorted(done, at), len(born) - 1)
+    known &= (born[first] <= at) & (at <= done[first])
+    return _Walk(hops, end, known, np.array([born[first], *reversed(instants)]))
+
+
+def _give_way(derived: DerivedRun, walk: _Walk, others: Sequence[_Walk]) -> None:
+    """Where a thread in the middle has ended, what another brings takes the place of its data."""
+    over = min((derived.ended(name) for name in walk.path[1:-1]), default=NEVER)
+    for other in others:
+        walk.known &= (walk.end <= over) | ~other.known | (other.ages >= walk.ages)
+
+
+def _measured(derived: DerivedRun, walk: _Walk, deadline: int | None) -> DataPath:
+    ages, hops = walk.ages[walk.known], walk.hops
+    reaction = _reactions(derived, hops)
+    sending = walk.end[walk.known] <= min(derived.ended(name) for name in walk.path[:-1])
     worst, ends = tuple[DatumStage, ...](), 0
     if len(ages):
-        instants = [births, *(each for pair in reversed(stays) for each in pair[::-1]), end]
-        stage = np.diff(np.array(instants)[:, known], axis=0)
+        instants = walk.instants[:, walk.known]
         place = int(np.argmax(ages))
-        worst = tuple(_stages(path, hops, stage, place, np.array(instants)[:, known][:, place]))
-        ends = int(end[known][place])
+        ends = int(instants[-1, place])
+        worst = tuple(_stages(walk, np.diff(instants, axis=0), instants[:, place], place))
     (age, oldest, age_shares), (soon, latest, soon_shares) = map(_spread, (ages, reaction))
     return DataPath(
-        tasks=path,
+        tasks=walk.path,
         kinds=tuple(hop.link.kind for hop in hops),
         jobs=len(ages),
-        share=len(ages) / max(len(end), 1),
+        share=len(ages) / max(len(walk.end), 1),
         age_mean_ns=age,
         age_max_ns=oldest,
+        age_max_sending_ns=int(ages[sending].max(initial=0)),
         age_quantiles_ns=age_shares,
         releases=len(reaction),
         reaction_mean_ns=soon,
@@ -274,31 +312,36 @@ def _spread(values: Times) -> tuple[float | None, int | None, tuple[int, ...]]:
     return float(values.mean()), int(values.max()), tuple(map(int, shares))
 
 
-def _reactions(hops: Sequence[Flow], first: tuple[Times, Times], end: Times) -> Times:
+def _reactions(derived: DerivedRun, hops: Sequence[Flow]) -> Times:
     """The reaction to each release of the first thread that the recording has, ns."""
-    born, done = first
+    born, done = _jobs(derived, hops[0].link.from_)
+    release, end = _jobs(derived, hops[-1].link.to)
     at = np.maximum(born, np.append(0, done[:-1])[: len(born)])  # what it sends as it works
     for hop in hops:
         soonest = np.append(np.minimum.accumulate(hop.rows["take"][::-1])[::-1], NEVER)
         at = soonest[np.searchsorted(hop.rows["put"], at)]
-    job = np.searchsorted(end, at)
-    known = job < len(end)
-    return np.asarray(end[job[known]] - born[known])
+    job = np.minimum(np.searchsorted(end, at), len(end) - 1)
+    known = (release[job] <= at) & (at <= end[job])  # else no job is known that took them
+    return np.asarray((end[job] - born)[known])
 
 
-def _stages(
-    path: tuple[str, ...], hops: Sequence[Flow], stage: NDArray[np.int64], place: int, at: Times
-) -> Iterator[DatumStage]:
+def _stages(walk: _Walk, stage: NDArray[np.int64], at: Times, place: int) -> Iterator[DatumStage]:
     """Where the datum of one job was, beside where those of all were."""
     for number in range(len(stage)):
-        hop, name = number // 2, path[(number + 1) // 2]
+        hop, name, why = number // 2, walk.path[(number + 1) // 2], ""
         if number % 2:
-            where, what = hops[hop].link.channel, f"until {name} took it"
+            where, what = walk.hops[hop].link.channel, f"until {name} took it"
         elif number == 0:
             where, what = name, "from its release until it sent it"
         else:
             ends = number == len(stage) - 1
             where, what = name, "until its job ended" if ends else "until it sent it on"
+            came = walk.hops[hop - 1]  # whose next message would have taken its place
+            puts = came.rows["put"]
+            after = puts[np.searchsorted(puts, at[number - 1], "right") :][:1]
+            silent = min(int(after[0]) if len(after) else at[-1], at[number + 1]) - at[number - 1]
+            if 2 * silent > stage[number, place] > 2 * np.median(stage[number]):
+                why = f"{came.link.from_} sent nothing newer for {time_text(int(silent))}"
         yield DatumStage(
             where=where,
             what=what,
@@ -306,4 +349,5 @@ def _stages(
             usual_ns=int(np.median(stage[number])),
             thread=name,
             begin_ns=int(at[number]),
+            why=why,
         )

@@ -40,11 +40,13 @@ MOMENT = "that lived for a moment"
 #: So long after its first use a number is looked at at most.
 _LOOK_NS = 500_000_000
 
-#: What a call moved: when it began and ended, ``count`` bytes or messages, through which channel;
+#: What a call moved: when it began and ended, its place in the ``order`` of others, ``count`` bytes
+#: or messages, through which channel;
 #: ``file``: its first argument, ``more``: the second, or the priority; ``lost``: it was dropped.
 _MOVE = np.dtype(
     [
-        *((n, "<i8") for n in ("at", "until", "tid", "call", "file", "more", "count", "channel")),
+        *((n, "<i8") for n in ("at", "until", "order", "tid", "call", "file", "more", "count")),
+        ("channel", "<i8"),
         *(("out", "?"), ("lost", "?")),
     ]
 )
@@ -208,7 +210,7 @@ class _Traffic:
         for tid, (mine, inode) in moves.items() if exact else ():
             parts += self._exact(self.tracks[tid], mine, inode)
         every = np.concatenate(parts)
-        every = every[np.argsort(every["until"], kind="stable")]
+        every = every[np.argsort(every["order"], kind="stable")]
         found, lines, doubtful = [np.zeros(0, MESSAGE)], list[str](), set[int]()
         for place, channel in enumerate(self.made):
             here = every[every["channel"] == place]
@@ -222,6 +224,9 @@ class _Traffic:
                 doubtful.add(place)
             rows["channel"] = place
             found.append(rows)
+            unsure = int(rows["unsure"].sum()) if channel.kind != "eventfd" else 0
+            if unsure and not line:
+                line = f"which of two senders was first by {channel}, {unsure:,} times: either"
             lines += [line] * bool(line)
         for name, count in sorted(self.unnamed.items()):
             text = f"what {count:,} calls of {name} moved: it is not known between whom"
@@ -269,7 +274,8 @@ class _Traffic:
         found = np.zeros(len(before), _MOVE)
         found["tid"], found["channel"] = track.thread.tid, -1
         for name, column, source in (
-            *(("at", "ns", before), ("until", "ns", after), ("call", "a", before)),
+            *(("at", "ns", before), ("until", "ns", after), ("order", "ns", after)),
+            ("call", "a", before),
             *(("file", "b", before), ("more", "c", before), ("count", "b", after)),
         ):
             found[name] = source[column]
@@ -358,7 +364,8 @@ class _Traffic:
         known = call >= 0
         found = np.zeros(len(rows), _MOVE)
         found["tid"], found["channel"], found["count"] = track.thread.tid, -1, rows["b"]
-        found["until"], found["out"] = rows["ns"], rows["kind"] == RecordKind.SENT
+        found["until"] = found["order"] = rows["ns"]
+        found["out"] = rows["kind"] == RecordKind.SENT
         begins = moves["at"][call] if len(moves) else np.zeros(len(rows), int)
         before = np.append(0, rows["ns"][:-1])  # of the same call: sendmmsg
         found["at"] = np.where(known, np.maximum(begins, before), rows["ns"])
@@ -373,12 +380,15 @@ class _Traffic:
         which = np.repeat(low - before, many) + np.arange(len(to))
         sent = found[to]
         sent["channel"] = self._of_sockets(ready["a"][which], ready["ns"][which])
+        sent["order"] = ready["ns"][which]
         _, first = np.unique(np.column_stack([to, sent["channel"]]), axis=0, return_index=True)
         rest = gone[many == 0]
         found["lost"][rest] = (_between(dropped["ns"], found[rest])[1] > 0) & ~tcp[many == 0]
         for place in rest.tolist():
-            peer = self.peers.get(int(numbers[place]), 0)
-            found["channel"][place] = self.socket(peer) if peer else -1
+            peer, own = self.peers.get(int(numbers[place]), 0), rows["a"][to] == rows["a"][place]
+            usual = np.unique(sent["channel"][own])  # where else the socket sends: not connected
+            alone = int(usual[0]) if len(usual) == 1 else -1
+            found["channel"][place] = self.socket(peer) if peer else alone
         lone = found[rest]
         self.unnamed["sockets"] += int((lone["channel"] < 0).sum())
         return [found[took], sent[first], lone[lone["channel"] >= 0]]
@@ -458,7 +468,7 @@ def _paired(channel: Channel, puts: Rows, takes: Rows) -> tuple[Rows, str]:
     overlaps = np.zeros(len(puts), bool)
     latest = np.maximum.accumulate(puts["until"])
     overlaps[1:] = (puts["at"][1:] < latest[:-1]) & (puts["tid"][1:] != puts["tid"][:-1])
-    overlaps[:-1] |= overlaps[1:]
+    overlaps &= puts["order"] == puts["until"]  # else the kernel says when it came
     found["unsure"][there] = overlaps
     if channel.kind == "eventfd":  # a read takes all that was written
         place = np.searchsorted(takes["until"], puts["at"], "right")

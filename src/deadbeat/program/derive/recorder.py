@@ -159,6 +159,8 @@ class Recorder(ClosedAfterwards):
             raise UsageError(
                 f"no process {pids[0]} on {self._target.name}", "check the number: ps -e"
             )
+        gone = [pid for pid in pids if str(pid) not in present]
+        self.missing += [f"process {pid}: it ended before recording began" for pid in gone]
         if tracer is not None:
             tracer.set("options/event-fork", "1")
             for event, text in FILTERS.items():

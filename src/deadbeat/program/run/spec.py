@@ -28,6 +28,10 @@ class Deadlines:
             name, _, text = (
                 word.strip().rpartition("=") if isinstance(word, str) else ("", "", word)
             )
+            first, arrow, last = (part.strip() for part in name.partition("<-"))
+            name = first + arrow + last
+            if "->" in name or (arrow and (not first or not last or first == last)):
+                raise rules.refuse(f"{shown(name)} names no two threads", "actuator<-sensor=20ms")
             if name in found:
                 raise rules.refuse(f"two deadlines of {name or 'every task'}", "give one")
             found[name] = _TIME.parse(text)

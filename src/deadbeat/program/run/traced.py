@@ -275,6 +275,9 @@ def data(found: TracedProgram) -> Iterator[str]:
         chain = max(found.paths, key=lambda each: each.age_max_ns or 0)
         way = f" (by {', '.join(chain.tasks[1:-1])})" if chain.tasks[2:] else ""
         mean, most = time_text(chain.age_mean_ns or 0), time_text(chain.age_max_ns or 0)
+        most += f" ({time_text(chain.age_max_sending_ns)} until one of them ended)" * (
+            0 < chain.age_max_sending_ns < (chain.age_max_ns or 0)
+        )
         mean, upto = ("at least " + mean, "seen") if chain.at_least else (mean, "at most")
         yield (
             f"Data of {chain.tasks[0]} are {mean} old as a job of {chain.tasks[-1]} that used them"
