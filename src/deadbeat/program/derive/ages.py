@@ -336,7 +336,7 @@ def _stages(walk: _Walk, stage: NDArray[np.int64], at: Times, place: int) -> Ite
         else:
             ends = number == len(stage) - 1
             where, what = name, "until its job ended" if ends else "until it sent it on"
-            came = walk.hops[hop - 1]  # whose next message would have taken its place
+            came = walk.hops[hop - 1]  # its next message would have taken the place
             puts = came.rows["put"]
             after = puts[np.searchsorted(puts, at[number - 1], "right") :][:1]
             silent = min(int(after[0]) if len(after) else at[-1], at[number + 1]) - at[number - 1]

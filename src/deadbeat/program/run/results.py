@@ -24,7 +24,7 @@ from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.histogram import Histogram, pool
 from deadbeat.base.model.run import StoredRun
 from deadbeat.base.model.specification import read
-from deadbeat.base.model.words import LABELLED, loud, shown
+from deadbeat.base.model.words import LABELLED, Json, loud, shown
 from deadbeat.base.store.arrays import read_columns, write_columns
 from deadbeat.base.store.files import output_file
 from deadbeat.base.store.place import PROGRAM
@@ -119,7 +119,7 @@ def _converter() -> Converter:
     made = run_converter(ProgramKey)
     plain = make_dict_structure_fn(TracedProgram, made)
 
-    def structured(value: Mapping[str, Any], of: type[TracedProgram]) -> TracedProgram:
+    def structured(value: Mapping[str, Json], of: type[TracedProgram]) -> TracedProgram:
         return plain({k: v for k, v in value.items() if k != "end_to_end"}, of)
 
     made.register_structure_hook(TracedProgram, structured)
