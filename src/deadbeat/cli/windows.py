@@ -4,6 +4,7 @@ starts it at the lowest priority; with ``--end`` it then shows the result."""
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from deadbeat.cli._output import say
@@ -14,4 +15,6 @@ if __name__ == "__main__":
     for line in absorb(Path(sys.argv[1])):
         say(line)
     if sys.argv[2:] == ["--end"]:
+        with redirect_stdout(None):
+            main(("page", sys.argv[1]))
         sys.exit(main(("show", sys.argv[1])))

@@ -36,7 +36,7 @@ from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
 from deadbeat.program.derive.sections import LockWait
 from deadbeat.program.derive.switches import Times, switches_of
 from deadbeat.program.derive.tasks import NOT_SEEN, DerivedRun, DerivedTask, names_of
-from deadbeat.program.derive.tracks import FAULTING, NEVER, PARKED, Track
+from deadbeat.program.derive.tracks import FAULTING, NEVER, PARKED, STOPPED, Track
 
 #: Jobs that say what is usual; late ones of a task that are looked at.
 _SAMPLE, _MOST = 50, 2000
@@ -267,6 +267,8 @@ class Stretches:
         before = int(np.searchsorted(known, left, "right")) - 1
         if before >= 0 and last["kind"][before] == RecordKind.FAULT:
             found[FAULT, ""] += ns
+        elif track.state[place] & STOPPED:
+            found[WAITED, "a stop by a signal (SIGSTOP)"] += ns
         elif inside and (site.what == "lock" or (held and site.call == PARKED)):
             holder = held[0][0].holder if held else int(block["waker"])
             name = held[0][1] if held else str(site)

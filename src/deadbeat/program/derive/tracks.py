@@ -43,7 +43,7 @@ SLOW = ("fsync", "fdatasync", "msync", "openat", "pread64", "pwrite64")
 #: From the choice of a thread to the event of its switch; more of it is a hypervisor's.
 _SWITCH_NS = 100_000
 #: State of a thread that a signal stopped.
-_STOPPED = 0x4
+STOPPED = 0x4
 _SLEEPS = ("clock_nanosleep", "nanosleep")
 #: A wait for a word that others alone wake at: a thread's own, as locks that park threads have it.
 PARKED = "futex_wait"
@@ -167,7 +167,7 @@ class Track:
     @property
     def stopped(self) -> int | None:
         """Since when it was stopped by a signal at the end; None: it was not."""
-        last = len(self.off) and self.state[-1] & _STOPPED and self.off[-1] < self.end
+        last = len(self.off) and self.state[-1] & STOPPED and self.off[-1] < self.end
         return int(self.off[-1]) if last else None
 
     def of(self, *kinds: RecordKind) -> NDArray[np.void]:

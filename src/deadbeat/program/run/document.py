@@ -82,8 +82,9 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
         seen = found.traced
         first, *rest = traced.answer(seen, label)
         ended, said = said, [*kept.answer(found.kept)] if found.kept else []
-        if found.kept and found.kept.windows:
-            first = f"The worst window: {first}"
+        if found.kept:
+            read = found.kept.windows > found.kept.unread
+            first = f"{'The worst window' if read else 'While it learned'}: {first}"
         said += [
             first,
             *few,

@@ -68,7 +68,8 @@ class KeptThread:
 @frozen(kw_only=True)
 class KeptCounts:
     """``only_counted``: misses without a window; ``lost``: events of the watch; ``causes``: of the
-    misses in windows."""
+    misses in windows, but for those that are ``unread`` still; ``blank``: windows that do not
+    reach back to their miss."""
 
     seconds: float
     starts: int
@@ -77,6 +78,8 @@ class KeptCounts:
     lost: int
     threads: tuple[KeptThread, ...]
     causes: tuple[MissCause, ...]
+    unread: int = 0
+    blank: int = 0
 
 
 def _quantile(tally: np.void, share: float) -> int:
@@ -114,6 +117,8 @@ def kept_of(store: ProgramStore, runs: Sequence[ProgramRun]) -> KeptCounts | Non
         lost=int(state["lost"]),
         threads=tuple(threads),
         causes=tuple(_pooled(runs)),
+        blank=sum(bool(run.missed_at and run.traced and not run.traced.misses) for run in runs),
+        unread=len([*(store.path / KEPT).glob("*.facts")]),
     )
 
 
@@ -138,7 +143,13 @@ def answer(found: KeptCounts) -> Iterator[str]:
         mine = [cause for cause in found.causes if cause.task == each.name]
         if mine:
             yield f"In windows: {causes_words(mine)}."
-    yield f"{count_of(found.windows, 'window')} kept."
+    unread = f", {found.unread} not looked at yet: the same command does that" * (found.unread > 0)
+    yield f"{count_of(found.windows, 'window')} kept{unread}."
+    if found.blank:
+        yield (
+            f"{found.blank} of them do not have their miss: the rings were too small for it"
+            " (a thread that reads its own CPU time fills them)."
+        )
     if found.only_counted:
         yield f"{found.only_counted:,} more misses are only counted: too many, or no room."
     if found.lost:
@@ -199,11 +210,23 @@ def _recording(facts: Path, target: Target) -> tuple[Recording, list[tuple[str, 
     return lives(with_variables(evolve(found, threads=threads), maps, target)), lines
 
 
-def _window(store: ProgramStore, facts: Path, deadlines: Mapping[str, int], target: Target) -> None:
-    """Makes a run of a window."""
+def _until(store: ProgramStore) -> int:
+    """When the last window ended of which there is a run, on the recorder's clock, ns."""
+    windows = [run.key for run in store.runs() if run.missed_at]
+    last = store.events(windows[-1]) if windows else None
+    return last.end_ns if last else 0
+
+
+def _window(
+    store: ProgramStore, facts: Path, deadlines: Mapping[str, int], target: Target, before: int
+) -> int:
+    """Makes a run of a window, and says when it ended. Late jobs that ended ``before`` are in the
+    window before it."""
     recording, lines = _recording(facts, target)
     derived = derive(recording, deadlines=deadlines)
-    seen = traced(recording, deadlines, derived=derived)
+    again = recording.begin_ns < before <= recording.end_ns  # else it is of another boot, or later
+    since = before - recording.begin_ns if again else 0
+    seen = traced(recording, deadlines, derived=derived, since=since)
     worst = min((-each.response_ns, each.at_ns) for each in seen.late) if seen.late else (0, 0)
     with store.lock():
         last = max((key.repeat for key in store.committed()), default=0)
@@ -224,6 +247,7 @@ def _window(store: ProgramStore, facts: Path, deadlines: Mapping[str, int], targ
                 misses=_numbers(lines, "misses")[0],
             )
         )
+    return recording.end_ns
 
 
 def _escaped(text: str) -> str:
@@ -253,6 +277,7 @@ def absorb(path: Path, there: Target | None = None) -> Iterator[str]:
         target = there or held.enter_context(LocalTarget())
         with suppress(DeadbeatError):  # another writes: next time
             keep_maps(store, target)
+        before = _until(store)
         for facts in sorted(folder.glob("*.facts")):
             found = kept_of(store, ())
             known = (
@@ -261,7 +286,8 @@ def absorb(path: Path, there: Target | None = None) -> Iterator[str]:
                 else {}
             )
             try:
-                _window(store, facts, {**known, **dict(spec.deadline)}, target)
+                wanted = {**known, **dict(spec.deadline)}
+                before = _window(store, facts, wanted, target, before)
             except (ValueError, LookupError, TypeError, DeadbeatError) as error:
                 yield f"a window is not looked at: {facts.stem}: {error}"
                 if isinstance(error, DeadbeatError):  # no room, or another writes: later

@@ -221,6 +221,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         assert isinstance(store, ProgramStore)
         before = store.unseen(key)
         watch = self._watch(key, target, made) if before is None else again(before)
+        if spec.keep and watch.stopped is not None:
+            raise watch.stopped  # it was to go on
         watch = evolve(watch, recording=lives(watch.recording))
         for name in looks(watch, again=before is not None):
             tell(Phase(name=name))

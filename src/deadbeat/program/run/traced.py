@@ -106,9 +106,11 @@ def traced(
     *,
     derived: DerivedRun | None = None,
     allow: Sequence[str] = (),
+    since: int = 0,
 ) -> TracedProgram:
     """The task set of what was recorded, and why its jobs were late. ``derived``: if known;
-    ``allow``: RULE:THREAD that the user accepts."""
+    ``allow``: RULE:THREAD that the user accepts; ``since``: jobs that ended earlier are explained
+    elsewhere."""
     found = derived or derive(recording, deadlines=deadlines)
     less, events = reduced(found), recording.events
     asked = [number for number, name in recording.calls.items() if name in _POLICIES]
@@ -130,6 +132,7 @@ def traced(
             job_ns[task.name] = low * kernel / jobs, (high * kernel + most * len(own)) / jobs
     cost = TracingCost(recording.event_ns, recording.other_call_ns, job_ns)
     rules, every = rules_of(recording, found, allow), late(recording, found)
+    every = tuple(each for each in every if each.at_ns + each.response_ns > since)
     chains = chains_of(found, ages_of(deadlines))
     if chains:
         seen, tids = Stretches(recording, found), {task.name: task.tid for task in found.tasks}

@@ -106,7 +106,7 @@ def joined(
         try:
             recorder.wait(spec.duration)
         except KeyboardInterrupt as interrupt:  # of a single run the usual end
-            stopped = interrupt if spec.repeats > 1 or spec.tries else None
+            stopped = interrupt if spec.repeats > 1 or spec.tries or spec.keep else None
         seconds = time.monotonic() - began
         recorder.missing.append("locks without contention: a process that runs takes no shim")
         recorder.missing.append("whether it writes to files that it had opened before")
