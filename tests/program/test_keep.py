@@ -242,6 +242,17 @@ def test_a_process_is_watched_followed_and_left(
     causes = {each.cause for run in runs for each in run.traced.causes}  # type: ignore[union-attr]
     assert len(runs) >= 4
     assert causes & {"own work", "page fault", "preempted", "lock", "waited"}
+    named = [each for run in runs for each in run.traced.causes]  # type: ignore[union-attr]
+    counted = {each.name: each.misses for each in after.threads}
+    for name, misses in counted.items():  # a late job is of one window
+        assert sum(each.misses for each in named if each.task == name) <= misses
+    assert "Watched for" in (store / "report.html").read_text()
+    export = start(*DEADBEAT, "export", "it", "--as", "openmetrics", "--out", "it.prom")
+    assert export.wait() == 0
+    lines = (tmp_path / "it.prom").read_text().splitlines()
+    assert f" {counted['control']}" in next(
+        line[line.rindex(" ") :] for line in lines if "run_misses{" in line and "control" in line
+    )
     unit = start(*DEADBEAT, "export", "it", "--as", "systemd", "--out", "it.service")
     assert unit.wait() == 0
     if shutil.which("systemd-analyze"):

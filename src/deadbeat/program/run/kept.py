@@ -14,8 +14,8 @@ from attrs import evolve, frozen
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.lateness import MissCause, causes_words, counted
 from deadbeat.base.model.specification import read
-from deadbeat.base.model.words import count_of, duration, time_text
-from deadbeat.base.report.document import Column, Table
+from deadbeat.base.model.words import Json, count_of, duration, time_text
+from deadbeat.base.report.document import Column, Table, records
 from deadbeat.base.store.files import atomic_write
 from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.local import LocalTarget
@@ -169,6 +169,33 @@ def table(found: KeptCounts) -> Table:
     )
     title = "All jobs while it was watched; response times from wake-up"
     return Table(name="kept", columns=columns, rows=found.threads, terminal=True, title=title)
+
+
+def rows(found: KeptCounts | None) -> list[dict[str, Json]]:
+    """Threads that are watched, for a collector."""
+    return [*records(table(found).columns, found.threads)] if found else []
+
+
+def as_watched(found: KeptCounts, runs: Sequence[ProgramRun]) -> tuple[ProgramRun, ...]:
+    """All that was counted, as one run: windows alone are of misses."""
+    learned = [run for run in runs if run.traced and not run.missed_at][-1:]
+    counts = {each.name: each for each in found.threads}
+    return tuple(
+        evolve(
+            run,
+            traced=evolve(
+                run.traced,
+                seconds=found.seconds,
+                tasks=tuple(
+                    evolve(task, jobs=each.jobs, misses=each.misses, response_max_ns=each.max_ns)
+                    for task in run.traced.tasks
+                    if (each := counts.get(task.name))
+                ),
+            ),
+        )
+        for run in learned
+        if run.traced
+    )
 
 
 def late_lines(runs: Sequence[ProgramRun], worst: int) -> tuple[str, ...]:

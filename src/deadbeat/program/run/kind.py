@@ -591,7 +591,7 @@ _TABLE = TableKind(
     answer=answer,
     document=lambda found, store: document(found, store.platform, store.path),
     plain=summary_dict,
-    rows=lambda found: rows(found) or tasks(found),
+    rows=lambda found: keeps.rows(found.kept) or rows(found) or tasks(found),
     columns=COLUMNS,
     files=lambda found: {
         **{each.name + ".csv": csv_of(each.columns, each.rows) for each in seen(found)},

@@ -27,6 +27,7 @@ from deadbeat.base.model.observations import (
     Observations,
 )
 from deadbeat.program.derive.tasks import DerivedTask
+from deadbeat.program.run.kept import as_watched, kept_of
 from deadbeat.program.run.results import (
     FOLDERS,
     ComparedProgram,
@@ -133,10 +134,13 @@ def read_turns(path: Path) -> tuple[ComparedProgram, ...]:
 
 
 def _side(store: ProgramStore, every: Iterable[ProgramRun], change: str) -> ComparedProgram:
-    asked = {key: store.spec.get(key) for key in ("deadline", "period", "duration")}
+    counts = kept_of(store, ())
+    keys = ("deadline", "period") if counts else ("deadline", "period", "duration")
+    asked = {key: store.spec.get(key) for key in keys}
     labels = summarise(store).labels
     mine = [run for run in every if run.key.change == change]
     runs = tuple(run for run in mine if run.valid)
+    runs = as_watched(counts, runs) if counts else runs
     whole = FOLDERS.subject(ComparedProgram, store, settings=asked, labels=labels, runs=runs)
     name, place = (f"{text}{f':{change}' * bool(change)}" for text in (whole.name, whole.path))
     return evolve(
@@ -144,7 +148,7 @@ def _side(store: ProgramStore, every: Iterable[ProgramRun], change: str) -> Comp
         name=name,
         path=place,
         counted=len(runs),
-        stored=len(mine),
+        stored=len(runs) if counts else len(mine),
         commit=str(store.facts.get("commit", "")),
     )
 
