@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from deadbeat.cli._output import say
@@ -15,6 +16,6 @@ if __name__ == "__main__":
     for line in absorb(Path(sys.argv[1])):
         say(line)
     if sys.argv[2:] == ["--end"]:
-        with redirect_stdout(None):
+        with redirect_stdout(StringIO()):
             main(("page", sys.argv[1]))
         sys.exit(main(("show", sys.argv[1])))

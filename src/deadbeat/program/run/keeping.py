@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from deadbeat.base.kinds.base import Begin
 from deadbeat.base.model.errors import DeadbeatError, TargetError, UsageError
@@ -288,11 +288,28 @@ def locked(path: Path, what: str) -> list[int]:
     return [descriptor]
 
 
-def keep_on(pids: tuple[int, ...], store: ProgramStore, made: Toolchain, locks: list[int]) -> None:
+def as_begun(spec: ProgramSpec, on: ProgramStore | None) -> tuple[ProgramSpec, float | None]:
+    """With what it was begun with, and for how long it goes on from now."""
+    if on is None:
+        return spec, spec.duration
+    begun = read(ProgramSpec, on.spec)
+    return evolve(spec, pid=begun.pid, duration=begun.duration), spec.duration
+
+
+def keep_on(
+    pids: tuple[int, ...],
+    seconds: float | None,
+    store: ProgramStore,
+    made: Toolchain,
+    locks: list[int],
+) -> None:
     """Goes on as the keeper."""
     tool, file = str(tool_program(made, "recorder")), store.path / KEPT / PLAN
+    words = re.sub(r"^seconds .*$", f"seconds {round((seconds or 0) * 1e9)}", file.read_text(),
+                   flags=re.M)  # fmt: skip
     if not pids:  # its number may be another's by now
-        atomic_write(file, re.sub(r"^pid .*$", "pid 0", file.read_text(), flags=re.M))
+        words = re.sub(r"^pid .*$", "pid 0", words, flags=re.M)
+    atomic_write(file, words)
     become((tool, "keep", str(file.resolve())), locks)
 
 

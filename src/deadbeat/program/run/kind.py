@@ -375,7 +375,7 @@ def begin(asked: Begin) -> Begun:
     target = opened(asked)
     pids, learns, locks = _process(asked, spec, on, target)
     spec = evolve(spec, stop=False)
-    spec = evolve(spec, pid=read(ProgramSpec, on.spec).pid) if on else spec
+    spec, lasts = keeping.as_begun(spec, on)
     if spec.tries and spec.pid[1:]:
         raise UsageError("--try changes one process", "give one --pid")
     if spec.tries and (target is None or target.boot_s):
@@ -427,7 +427,7 @@ def begin(asked: Begin) -> Begun:
     then = None
     if spec.keep and target and is_here(target):
         locks += keeping.locked(store.path / keeping.KEPT / keeping.STATE, f"for {store.path.name}")
-        then = partial(keeping.keep_on, pids, store, toolchain_of(target), locks)
+        then = partial(keeping.keep_on, pids, lasts, store, toolchain_of(target), locks)
     return Begun(experiment=experiment, then=then)
 
 
