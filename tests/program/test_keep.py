@@ -242,10 +242,15 @@ def test_a_process_is_watched_followed_and_left(
     causes = {each.cause for run in runs for each in run.traced.causes}  # type: ignore[union-attr]
     assert len(runs) >= 4
     assert causes & {"own work", "page fault", "preempted", "lock", "waited"}
-    named = [each for run in runs for each in run.traced.causes]  # type: ignore[union-attr]
     counted = {each.name: each.misses for each in after.threads}
-    for name, misses in counted.items():  # a late job is of one window
-        assert sum(each.misses for each in named if each.task == name) <= misses
+    kept = ProgramStore.open(store)
+    begins = {run.key: kept.events(run.key).begin_ns for run in runs}  # type: ignore[union-attr]
+    late = [
+        (each.task, round((begins[run.key] + each.at_ns) / MS))
+        for run in runs
+        for each in run.traced.late  # type: ignore[union-attr]
+    ]
+    assert len(late) == len({*late})  # each is of one window
     assert "Watched for" in (store / "report.html").read_text()
     export = start(*DEADBEAT, "export", "it", "--as", "openmetrics", "--out", "it.prom")
     assert export.wait() == 0
