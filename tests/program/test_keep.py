@@ -213,27 +213,27 @@ def test_a_process_is_watched_followed_and_left(
     store = tmp_path / "runs/it"
     first = start(program, "300", "400", "10000")
     keeper = start(*KEEP, "--pid", str(first.pid), "--set", "learn=2s")
-    until(lambda: f"-{keeper.pid}" in (look() or "") or keeper.poll() is not None, 30)
+    until(lambda: f"-{keeper.pid}" in (look() or "") or keeper.poll() is not None, 90)
     second = start(*DEADBEAT, "run", "--keep", "misses", "--pid", str(first.pid))
     assert "another deadbeat watches process" in second.communicate()[0]
     assert second.returncode == 3
-    until(lambda: found_in(store).windows >= 4, 60)
+    until(lambda: found_in(store).windows >= 4, 150)
     first.kill()
     first.wait()
-    until(lambda: f"-{keeper.pid}" not in (look() or ""), 10)
+    until(lambda: f"-{keeper.pid}" not in (look() or ""), 40)
     shutil.copy(program, tmp_path / "other")
     start(tmp_path / "other", "300", "0", "10000")
     again = start(program, "300", "0", "10000")
-    until(lambda: f"deadbeat-{again.pid}-w-{keeper.pid}" in (look() or ""), 30)
+    until(lambda: f"deadbeat-{again.pid}-w-{keeper.pid}" in (look() or ""), 90)
     count = control(store)
-    until(lambda: control(store) > count, 30)
+    until(lambda: control(store) > count, 90)
     os.kill(keeper.pid, signal.SIGKILL)
     keeper.wait()
-    until(lambda: f"-{keeper.pid}" not in (look() or ""), 10)
+    until(lambda: f"-{keeper.pid}" not in (look() or ""), 40)
     before, count = found_in(store), control(store)
     third = start(*KEEP)
-    until(lambda: f"-{third.pid}" in (look() or "") or third.poll() is not None, 30)
-    until(lambda: control(store) > count, 30)
+    until(lambda: f"-{third.pid}" in (look() or "") or third.poll() is not None, 90)
+    until(lambda: control(store) > count, 90)
     third.send_signal(signal.SIGTERM)
     assert "control missed" in third.communicate()[0]
     after = found_in(store)
@@ -284,17 +284,17 @@ def test_a_board_keeps_while_nobody_is_connected(
     assert "the same command comes back for what it kept" in begun.communicate(timeout=60)[0]
     assert f"deadbeat-{watched.pid}-w-" in _instances()
     kept = Path(f"/var/tmp/deadbeat-it-{watched.pid}")
-    until(lambda: [*kept.glob("w*.facts")], 60)
+    until(lambda: [*kept.glob("w*.facts")], 150)
     assert "control missed" in start(*there).communicate(timeout=60)[0]
     assert f"deadbeat-{watched.pid}-w-" in _instances()
     first = len(ProgramStore.open(tmp_path / "runs/it").committed())
     assert first > 1
-    until(lambda: [*kept.glob("w*.facts")], 60)
+    until(lambda: [*kept.glob("w*.facts")], 150)
     ended = start(*there, "--set", "stop=true").communicate(timeout=60)[0]
     assert "it watches no more there" in ended
     watched.kill()
     watched.wait()
-    until(lambda: f"deadbeat-{watched.pid}-" not in _instances(), 10)
+    until(lambda: f"deadbeat-{watched.pid}-" not in _instances(), 40)
     assert len(ProgramStore.open(tmp_path / "runs/it").committed()) > first
     assert not kept.exists()
 
