@@ -2,19 +2,22 @@
 what they said of themselves (tests/golden/channels)."""
 
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from attrs import evolve
+from attrs import asdict, evolve
 from helpers.answers import Capture
+from helpers.made_recordings import FUTEX, MS, Made
 from helpers.recorded import ROOT, recorded
 
 from deadbeat.cli.main import main
 from deadbeat.program.derive.records import RecordKind
 from deadbeat.program.run import kind
+from deadbeat.program.run.results import FIRST, ProgramStore
 
 TRUTH = json.loads((ROOT / "tests/golden/channels/truth.json").read_text())
 #: Recording -> the kinds of its two links.
@@ -59,7 +62,8 @@ def answer(in_a_folder: None, capsys: Capture, monkeypatch: pytest.MonkeyPatch) 
             found = first(*of)
             events = found.recording.events
             events = events[~np.isin(events["kind"], LATER)] if older else events
-            return evolve(found, recording=evolve(found.recording, events=events, **facts))
+            changed = evolve(found.recording, **({"events": events} | facts))
+            return evolve(found, recording=changed)
 
         shutil.copy("/bin/true", name)
         monkeypatch.setattr(kind, "watched", watched)
@@ -136,6 +140,33 @@ def test_a_bound_stands_beside_what_was_measured(answer: Any, capsys: Capture) -
     assert "where all deadlines are met, 37 ms (Davare 2007)" in capsys.readouterr().out
     (plain,) = answer("pipes")["paths"]  # of ordinary threads nothing is proved
     assert (plain["age_bound_ns"], plain["bound_by"]) == (None, "")
+    store = ProgramStore.open(Path("runs/bounded"))
+    threads = store.events(FIRST).threads  # type: ignore[union-attr]
+    ordinary = tuple(
+        evolve(each, policy="other", priority=0) if each.name == "actuator" else each
+        for each in threads
+    )
+    mixed = answer("bounded", threads=ordinary)
+    assert mixed["proved"] and mixed["paths"][0]["age_bound_ns"] is None
+
+
+def test_many_users_of_a_lock_are_no_endless_search(answer: Any, capsys: Capture) -> None:
+    made, draw = Made(), random.Random(1)
+    first = made.thread("source")
+    made.loop(first, [n * 40 * MS for n in range(1, 61)], [MS] * 60)
+    users = [made.thread(f"t{n}") for n in range(12)]
+    order = [draw.sample(range(12), 12) for _ in range(60)]
+    for n, tid in enumerate(users):
+        places = [turn.index(n) for turn in order]
+        due = [k * 40 * MS + (2 + 2 * place) * MS for k, place in enumerate(places, 1)]
+        by = {"by": first, "what": FUTEX} if n == 0 else {}
+        for begin, _ in made.loop(tid, due, [MS // 2] * 60, **by):
+            made.add(begin + 1000, tid, RecordKind.GOT, 0x5000, 0x400, 0)
+            made.add(begin + 2000, tid, RecordKind.UNLOCK, 0x5000, 0x400, 0)
+    facts = asdict(made.recording(), recurse=False)
+    found = answer("pipes", "--deadline", "t11<-source=5s", **facts)
+    ways = [path["tasks"] for path in found["paths"] if path["deadline_ns"]]
+    assert ["source", "t0", "t11"] in ways and {len(way) for way in ways} <= {3, 4}
 
 
 def test_what_lay_in_a_queue_before_is_not_known(answer: Any, capsys: Capture) -> None:

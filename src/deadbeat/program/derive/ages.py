@@ -19,13 +19,14 @@ from deadbeat.base.model.traces import Activity, WorstMoment
 from deadbeat.base.model.words import time_text
 from deadbeat.program.derive.jobs import single_jobs
 from deadbeat.program.derive.late import Stretches
+from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.switches import Times
 from deadbeat.program.derive.tasks import DerivedRun, Flow, Link
 from deadbeat.program.derive.tracks import NEVER
 from deadbeat.sched import chains
 
-#: Chains that are looked at, the first ones.
-_CHAINS = 20
+#: Chains that are measured, the first ones; paths that are looked at for them.
+_CHAINS, _LOOKED_AT = 20, 20_000
 #: Shares of ages and reactions that are not longer.
 SHARES = (*(n / 100 for n in range(0, 100, 5)), 0.99, 0.999, 1.0)
 #: Kinds of tasks that begin chains.
@@ -132,6 +133,7 @@ def bounded(chain: DataPath, derived: DerivedRun) -> DataPath:
             hop.link.lost == 0 and len(hop.rows) >= len(_jobs(derived, hop.link.from_)[0])
         )
         known = woken or (task.kind == "periodic" and (hop is None or hop.link.kind == "sampled"))
+        known &= task.policy in REAL_TIME  # of ordinary ones no test proves anything
         if not (known and sends and task.deadline_ns and (woken or task.period_ns)):
             return chain
         run = stages[-1] if woken and stages else None
@@ -193,7 +195,9 @@ def _paths(derived: DerivedRun, wanted: Iterable[tuple[str, str]]) -> list[tuple
             links[link.from_].append(link.to)
     later = {to for each in links.values() for to in each}
     firsts = [name for name in links if name not in later]
-    reached = {name for first in firsts for path in _from(links, (first,)) for name in path}
+    reached = {*firsts}
+    for _ in links:
+        reached |= {to for name in reached for to in links.get(name, ())}
     firsts += [
         task.name
         for task in derived.tasks
@@ -208,9 +212,18 @@ def _paths(derived: DerivedRun, wanted: Iterable[tuple[str, str]]) -> list[tuple
     for last, first in wanted:
         if not {last, first} <= {*derived.jobs}:
             continue
-        named = (path[: path.index(last) + 1] for path in _from(links, (first,)) if last in path)
-        found |= dict.fromkeys(islice(named, _CHAINS))
+        found |= dict.fromkeys(islice(_shortest(links, first, last), _CHAINS))
     return [*found][:_CHAINS]
+
+
+def _shortest(links: Mapping[str, list[str]], first: str, last: str) -> Iterator[tuple[str, ...]]:
+    """Paths from one thread to another, of the first ones that are looked at."""
+    paths: list[tuple[str, ...]] = [(first,)]
+    for path in paths:
+        if path[-1] == last:
+            yield path
+        elif len(paths) < _LOOKED_AT:
+            paths += [(*path, to) for to in links.get(path[-1], ()) if to not in path]
 
 
 def _from(links: Mapping[str, list[str]], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

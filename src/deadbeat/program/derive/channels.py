@@ -218,10 +218,11 @@ class _Traffic:
             rows, line = _paired(channel, puts, takes)
             if len(takes) >= SURE_JOBS and not len(puts):
                 line = f"who sends {len(takes):,} messages by {channel}: none of the threads"
-            began = dict(zip(takes["until"].tolist(), takes["at"].tolist(), strict=True))
-            inside = any(p >= began.get(t, NEVER) for p, t in rows[["put", "take"]].tolist())
-            if self.recording.attached and not inside and place not in self.empty:
-                doubtful.add(place)
+            if self.recording.attached and place not in self.empty:
+                began = dict(zip(takes["until"].tolist(), takes["at"].tolist(), strict=True))
+                ends = rows[["put", "take"]].tolist()
+                if not any(put >= began.get(take, NEVER) for put, take in ends):
+                    doubtful.add(place)
             rows["channel"] = place
             found.append(rows)
             unsure = int(rows["unsure"].sum()) if channel.kind != "eventfd" else 0
@@ -384,10 +385,14 @@ class _Traffic:
         _, first = np.unique(np.column_stack([to, sent["channel"]]), axis=0, return_index=True)
         rest = gone[many == 0]
         found["lost"][rest] = (_between(dropped["ns"], found[rest])[1] > 0) & ~tcp[many == 0]
-        for place in rest.tolist():
-            peer, own = self.peers.get(int(numbers[place]), 0), rows["a"][to] == rows["a"][place]
-            usual = np.unique(sent["channel"][own])  # where else the socket sends: not connected
-            alone = int(usual[0]) if len(usual) == 1 else -1
+        usual = defaultdict[int, set[int]](set)  # where a socket sends that is not connected
+        for sk, place in np.unique(np.column_stack([rows["a"][to], sent["channel"]]), axis=0):
+            usual[int(sk)].add(int(place))
+        for place, number, sk in zip(
+            rest.tolist(), numbers[rest].tolist(), rows["a"][rest].tolist(), strict=True
+        ):
+            peer, known_ones = self.peers.get(number, 0), usual[sk]
+            alone = min(known_ones) if len(known_ones) == 1 else -1
             found["channel"][place] = self.socket(peer) if peer else alone
         lone = found[rest]
         self.unnamed["sockets"] += int((lone["channel"] < 0).sum())
@@ -456,8 +461,8 @@ def _address(text: str) -> str:
 
 
 def _paired(channel: Channel, puts: Rows, takes: Rows) -> tuple[Rows, str]:
-    """The messages of a channel, each with the call that completed it; ``puts`` and ``takes`` in
-    order of their ends. And why none is paired; "": they are."""
+    """The messages of a channel, each with the call that completed it; ``puts`` and ``takes`` as
+    they came. And why none is paired; "": they are."""
     found = np.zeros(len(puts), MESSAGE)
     found["put"], found["until"], found["sender"] = puts["at"], puts["until"], puts["tid"]
     found["lost"], found["take"] = puts["lost"], NEVER

@@ -261,12 +261,13 @@ def data(found: TracedProgram) -> Iterator[str]:
     the one with the oldest."""
     for (last, first), allowed in ages_of(found.ages).items():
         mine = [each for each in found.paths if (each.tasks[-1], each.tasks[0]) == (last, first)]
-        for chain in sorted(mine, key=lambda each: -(each.misses or 0))[:1]:
+        worst = sorted(mine, key=lambda e: (e.misses or 0, e.at_least, e.age_max_ns or 0))
+        for chain in worst[-1:]:
             used = f"{count_of(chain.jobs, 'job')} of {last} used data of {first}"
             age, limit = time_text(chain.age_max_ns or 0), time_text(allowed)
             if chain.misses:
-                yield f"{chain.misses:,} of {used} older than {limit}, up to {age}:"
-                yield f"{chain.longer.words}."
+                late = f"{chain.misses:,} of {used} older than {limit}, up to {age}"
+                yield f"{late}: {chain.longer.words}."
             elif chain.at_least:
                 yield f"{used} at least {age} old; it is not known whether {limit} are kept."
             else:
