@@ -153,9 +153,10 @@ def test_a_bound_stands_beside_what_was_measured(answer: Any, capsys: Capture) -
 def test_many_users_of_a_lock_are_no_endless_search(answer: Any, capsys: Capture) -> None:
     made, draw = Made(), random.Random(1)
     first = made.thread("source")
-    made.loop(first, [n * 40 * MS for n in range(1, 61)], [MS] * 60)
     users = [made.thread(f"t{n}") for n in range(12)]
     order = [draw.sample(range(12), 12) for _ in range(60)]
+    woken = [k * 40 * MS + (2 + 2 * turn.index(0)) * MS for k, turn in enumerate(order, 1)]
+    made.loop(first, [due - MS // 2 for due in woken], [MS] * 60)  # it wakes t0 meanwhile
     for n, tid in enumerate(users):
         places = [turn.index(n) for turn in order]
         due = [k * 40 * MS + (2 + 2 * place) * MS for k, place in enumerate(places, 1)]

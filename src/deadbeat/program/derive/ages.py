@@ -8,7 +8,7 @@ keeps what it took last (AUTOSAR timing extensions; Feiertag et al. 2008; resear
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 
 import numpy as np
@@ -25,8 +25,8 @@ from deadbeat.program.derive.tasks import DerivedRun, Flow, Link
 from deadbeat.program.derive.tracks import NEVER
 from deadbeat.sched import chains
 
-#: Chains that are measured, the first ones; paths that are looked at for them.
-_CHAINS, _LOOKED_AT = 20, 20_000
+#: Chains that are measured, the first ones; the shortest of a deadline; paths that are looked at.
+_CHAINS, _NAMED, _LOOKED_AT = 20, 8, 20_000
 #: Shares of ages and reactions that are not longer.
 SHARES = (*(n / 100 for n in range(0, 100, 5)), 0.99, 0.999, 1.0)
 #: Kinds of tasks that begin chains.
@@ -187,7 +187,7 @@ def oldest_moment(chain: DataPath) -> WorstMoment:
     )
 
 
-def _paths(derived: DerivedRun, wanted: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
+def _paths(derived: DerivedRun, wanted: Collection[tuple[str, str]]) -> list[tuple[str, ...]]:
     """From threads that get no data, or else have a period, to those that hand nothing on."""
     links: dict[str, list[str]] = {}
     for link in derived.chains:
@@ -203,17 +203,18 @@ def _paths(derived: DerivedRun, wanted: Iterable[tuple[str, str]]) -> list[tuple
         for task in derived.tasks
         if task.name in links and task.kind in _BY_TIME and task.name not in reached
     ]
-    found = dict.fromkeys(
+    found = dict[tuple[str, ...], None]()
+    for last, first in wanted:
+        if not {last, first} <= {*derived.jobs}:
+            continue
+        found |= dict.fromkeys(islice(_shortest(links, first, last), _NAMED))
+    found |= dict.fromkeys(
         path
         for first in firsts
         for path in islice(_from(links, (first,)), _CHAINS)
         if path[0] in derived.rows and path[-1] in derived.rows
     )
-    for last, first in wanted:
-        if not {last, first} <= {*derived.jobs}:
-            continue
-        found |= dict.fromkeys(islice(_shortest(links, first, last), _CHAINS))
-    return [*found][:_CHAINS]
+    return [*found][: max(_CHAINS, _NAMED * len(wanted))]
 
 
 def _shortest(links: Mapping[str, list[str]], first: str, last: str) -> Iterator[tuple[str, ...]]:
