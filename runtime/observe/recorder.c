@@ -118,7 +118,7 @@ static size_t pending_count, written, come;
 size_t pending_most = PENDING_MOST;
 static uint64_t full_ns; /* from then on there was no room; 0: there is */
 static int full_why;
-size_t lost_count;
+size_t lost_count, poll_count;
 const char *instance;
 static int out = -1;
 volatile sig_atomic_t stopped;
@@ -367,6 +367,7 @@ static int keep(const struct record *record)
         last->cpu == record->cpu && record->ns - last->ns < POLL_NS) {
         last->a += record->a; /* who looks at its own CPU time is charged each time */
         last->ns = record->ns;
+        poll_count++;
         return 0;
     }
     pending[pending_count++] = *record;
@@ -639,6 +640,6 @@ int main(int argc, char **argv)
     say_names();
     if (full_ns)
         printf("full %" PRIu64 " %s\n", full_ns, strerror(full_why));
-    printf("ended %zu %zu\n", stride, window);
+    printf("polls %zu\nended %zu %zu\n", poll_count, stride, window);
     return 0;
 }

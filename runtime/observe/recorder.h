@@ -47,7 +47,7 @@ _Static_assert(sizeof(struct record) == 40, "as records.py has it");
 
 extern const char *instance; /* "-": none */
 extern volatile sig_atomic_t stopped;
-extern size_t lost_count;
+extern size_t lost_count, poll_count;
 
 void on_term(int signal_number);
 

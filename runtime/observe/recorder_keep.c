@@ -68,7 +68,7 @@ static pid_t child, guardian;
 static int guard_pipe = -1;
 static bool turning; /* both run */
 static FILE *window_file;
-static uint64_t window_from, hour_ns, in_hour;
+static uint64_t window_from, window_until, hour_ns, in_hour;
 
 static int refuse(const char *what)
 {
@@ -320,7 +320,8 @@ static int to_window(const struct record *record)
         window_from = record->ns > window_from ? record->ns : window_from;
         return 0;
     }
-    return record->ns < window_from || fwrite(record, sizeof *record, 1, window_file) == 1 ? 0 : -1;
+    bool outside = record->ns < window_from || record->ns > window_until;
+    return outside || fwrite(record, sizeof *record, 1, window_file) == 1 ? 0 : -1;
 }
 
 /* Bytes of the files in a folder. */
@@ -356,14 +357,14 @@ static const char *no_room(uint64_t now)
 }
 
 /* What the records need: as the recorder says it at its end. */
-static int say_facts(const char *path, uint64_t until)
+static int say_facts(const char *path)
 {
     int before = dup(1), file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0 || before < 0)
         return -1;
     fflush(stdout);
     dup2(file, 1);
-    printf("window %" PRIu64 " %" PRIu64 "\nmisses %" PRIu64 " %" PRIu64 "\n", window_from, until,
+    printf("window %" PRIu64 " %" PRIu64 "\nmisses %" PRIu64 " %" PRIu64 "\n", window_from, window_until,
            missed.count, missed.end);
     struct timespec wall;
     clock_gettime(CLOCK_REALTIME, &wall);
@@ -385,7 +386,7 @@ static int copy_ring(struct ring *ring)
 {
     static uint64_t number;
     char events[PATH_BYTES + 64], facts[PATH_BYTES + 64], part[PATH_BYTES + 80], name[64];
-    uint64_t until = now_ns(), first = missed.release > plan.around_ns ? missed.release - plan.around_ns : 0;
+    uint64_t first = missed.release > plan.around_ns ? missed.release - plan.around_ns : 0;
     do {
         snprintf(name, sizeof name, "w%06" PRIu64 ".events", number);
         snprintf(events, sizeof events, "%s", kept(name));
@@ -404,7 +405,7 @@ static int copy_ring(struct ring *ring)
         bad = drain(ring->files[i].fd, ring->cpus[i], UINT64_MAX, UINT64_MAX);
     sink = before;
     bad |= fclose(window_file) != 0;
-    if (bad || say_facts(part, until) != 0 || rename(part, facts) != 0) {
+    if (bad || say_facts(part) != 0 || rename(part, facts) != 0) {
         int why = errno;
         unlink(events);
         unlink(part);
@@ -432,16 +433,16 @@ static void begin_child(void)
     }
 }
 
-/* The ring becomes a window; ``why`` not, where it may not. */
-static void keep_window(const char *why)
+/* The ring becomes a window; ``why`` not, where it may not. The watch knows all jobs until ``now``. */
+static void keep_window(const char *why, uint64_t now)
 {
     static const char *said;
     struct ring *ring = &rings[active];
-    uint64_t settled;
+    uint64_t settled = now - SETTLED_NS;
     if (!why) {
         instance = ring->path;
+        window_until = now_ns(); /* what ends later is in the next one */
         set("tracing_on", 0);
-        settled = now_ns() - SETTLED_NS;
         why = copy_ring(ring) == 0 ? NULL : strerror(errno);
         instance = ring->path;
         set("trace", 0);
@@ -468,12 +469,12 @@ static void turn_rings(uint64_t now, bool last)
     const char *why = turning ? NULL : no_room(now);
     uint64_t since = rings[!active].since;
     if (why || (turning && (last || !is_in_progress(since) || now > since + plan.around_ns / 2)))
-        keep_window(why);
+        keep_window(why, now);
     else if (!turning) {
         run_ring(!active, 1);
         turning = true;
         if (last)
-            keep_window(NULL);
+            keep_window(NULL, now);
     }
 }
 
@@ -598,8 +599,10 @@ static int become(unsigned which, const char *option, const char *more)
         return 0;
     words[plan.words[which]] = (char *)option;
     words[plan.words[which] + !!option] = (char *)more;
-    if (child) /* it writes where that one will */
+    if (child) { /* it writes where that one will, and may be slow where all CPUs are busy */
+        kill(child, SIGKILL);
         waitpid(child, NULL, 0);
+    }
     fflush(stdout);
     close_above(3);
     execvp(*words, words);

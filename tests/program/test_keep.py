@@ -251,6 +251,8 @@ def test_a_process_is_watched_followed_and_left(
         for each in run.traced.late  # type: ignore[union-attr]
     ]
     assert len(late) == len({*late})  # each is of one window
+    rows = (store / "late.csv").read_text().splitlines()
+    assert len(rows) == 1 + len(late) and rows[0].startswith("when,run,task,")
     assert "Watched for" in (store / "report.html").read_text()
     export = start(*DEADBEAT, "export", "it", "--as", "openmetrics", "--out", "it.prom")
     assert export.wait() == 0
@@ -265,6 +267,21 @@ def test_a_process_is_watched_followed_and_left(
             ["systemd-analyze", "verify", "./it.service"], capture_output=True, check=False
         )
         assert b"it.service" not in done.stderr
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("tracefs")
+def test_who_reads_its_own_cpu_time_does_not_fill_the_rings(start: Start, tmp_path: Path) -> None:
+    """Each look is an event: millions a second."""
+    polls = command_of(ROOT / "tests/programs/late/reads_its_time.c", tmp_path)[0]
+    watched = start(polls, "120")
+    keeper = start(*KEEP, "--pid", str(watched.pid), "--set", "learn=2s")
+    until(lambda: f"-{keeper.pid}" in (look() or ""), 60)
+    until(lambda: found_in(tmp_path / "runs/it").windows >= 3, 90)
+    keeper.send_signal(signal.SIGTERM)
+    said = keeper.communicate()[0]
+    assert "not seen are execution times as charged" in said
+    assert "simply ran longer (own work)" in said and "do not have their miss" not in said
 
 
 @pytest.fixture

@@ -304,7 +304,11 @@ def _string(value: str, rule: Rule, path: Path) -> Iterator[Defect]:
 
 def _array(value: list[Any], rule: Rule, path: Path) -> Iterator[Defect]:
     if len(value) < (least := rule.get("minItems", 0)):
-        few = ("no task", _TASKS) if path == ("tasks",) else (f"{len(value)} values", f"{least}")
+        few = (
+            ("no task", _TASKS)
+            if path == ("tasks",)
+            else (f"{len(value)} of them", f"{least} or more")
+        )
         yield Defect(path, *few)
     elif len(value) > rule["maxItems"]:
         yield Defect(path, f"{len(value)} {path[-1]}", f"{rule['maxItems']} at most")
@@ -435,13 +439,16 @@ def _chain_defects(chains: Any, tasks: Any) -> Iterator[Defect]:
     releases: dict[int, int] = {}
     for number, chain in enumerate(chains):
         path, places, links = ("chains", number), chain["tasks"], chain.get("links", ())
-        if links and len(links) != len(places) - 1:
+        if "links" in chain and len(links) != len(places) - 1:
             hint = "one of each task but the first"
             yield Defect((*path, "links"), f"{len(links)} links of {len(places)} tasks", hint)
         for place, task in enumerate(places):
-            if task >= len(tasks) or task in places[:place]:
-                hint = f"each once, counted from 0: at most {len(tasks) - 1}"
-                yield Defect((*path, "tasks", place), f"task {task}", hint)
+            if task >= len(tasks):
+                hint = f"the first is 0, the last {len(tasks) - 1}"
+                yield Defect((*path, "tasks", place), f"there is no task {task}", hint)
+            elif task in places[:place]:
+                found = f"task {task} is in this chain twice"
+                yield Defect((*path, "tasks", place), found, "once")
             elif links[:place][place - 1 :] == ["triggered"] and places[place - 1] < len(tasks):
                 yield from _trigger_defects(places[place - 1], task, tasks, releases)
 

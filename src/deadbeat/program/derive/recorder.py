@@ -52,11 +52,12 @@ _CALLS = tuple(
     for width in _WIDTHS
     for side in ("enter", "exit")
 )
+CHARGES = "sched/sched_stat_runtime"
 #: Event, or what else the recorder misses -> what is not seen without it.
-_LOSSES = {
+LOSSES = {
     "sched/sched_switch": "who runs",
     "sched/sched_waking": "who wakes whom",
-    "sched/sched_stat_runtime": "execution times as charged",
+    CHARGES: "execution times as charged",
     "timer/hrtimer_start": "exact releases of sleeps",
     "sched/sched_process_fork": "when threads are made",
     "sched/sched_process_exec": "when a thread becomes another program",
@@ -79,7 +80,7 @@ _MORE = (
     *("exceptions/page_fault_kernel", "kmem/rss_stat"),
     *("sock/sock_send_length", "sock/sock_recv_length", "sock/sk_data_ready", "skb/kfree_skb"),
 )
-EVENTS = (*(name for name in _LOSSES if "/" in name), *_MORE, *_CALLS)
+EVENTS = (*(name for name in LOSSES if "/" in name), *_MORE, *_CALLS)
 FILTERS = {
     "timer/hrtimer_start": " || ".join(
         f"function.function == {name}" for name in ("hrtimer_wakeup", "dl_task_timer")
@@ -233,7 +234,7 @@ class Recorder(ClosedAfterwards):
             if word == "threads":
                 return int(rest[0]), rest[1:]
             if word == "missing":
-                self.missing += [_LOSSES[rest[0]]] if rest[0] in _LOSSES else []
+                self.missing += [LOSSES[rest[0]]] if rest[0] in LOSSES else []
             elif word != "gone":
                 raise TargetError(f"the recorder failed: {line}")
         raise TargetError("the recorder was killed: nothing is known of this run", "repeat it")
@@ -257,7 +258,7 @@ def recorded_alone(
     lines = _lines(completed)
     begin, *_, end = (int(text.split()[0]) for word, text in lines if word == "threads")
     status = next((int(text) for word, text in lines if word == "status"), None)
-    missing = [_LOSSES[text] for word, text in lines if word == "missing" and text in _LOSSES]
+    missing = [LOSSES[text] for word, text in lines if word == "missing" and text in LOSSES]
     lost = sum(int(text) for word, text in lines if word == "lost")
     events = _fetched(target, out)
     found = recorded_from(lines, events, missing, begin_ns=begin, end_ns=end, lost=lost)
@@ -314,6 +315,7 @@ def recorded_from(
         names={int(tid): name for tid, name in names.items()},
         not_seen=tuple(missing),
         gaps=tuple((begin, end) for begin, end in gaps),
+        polls=sum(int(text) for word, text in lines if word == "polls"),
         **facts,
     )
 

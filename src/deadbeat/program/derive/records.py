@@ -131,7 +131,8 @@ class Recording:
     ``files``: process, number, when it was looked at, what it is (`channels.Channel`, or socket),
     its inode and name; ``sockets``: inode, then of Unix type, peer, name, else local and remote
     address; ``attached``: it ran before recording began; ``held``: what its memory and timers were
-    given (`HEAP`, `LOCKED`, `SLACK`), ``held_error``: errno of what they were not."""
+    given (`HEAP`, `LOCKED`, `SLACK`), ``held_error``: errno of what they were not; ``polls``:
+    charges that were made one with that before them."""
 
     events: NDArray[np.void]
     threads: tuple[RecordedThread, ...]
@@ -154,6 +155,7 @@ class Recording:
     attached: bool = False
     held: int = 0
     held_error: int = 0
+    polls: int = 0
 
     @cached_property
     def blind(self) -> bool:

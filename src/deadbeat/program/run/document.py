@@ -219,14 +219,15 @@ def _rules(of: traced.TracedProgram, name: str) -> list[str | Table]:
 
 def seen(found: ProgramSummary) -> list[Table]:
     """What was seen of it, of changes to it, and of its twin."""
-    tables = [kept.table(found.kept)] if found.kept else []
+    tables = [*kept.tables(found.kept)] if found.kept else []
     tables += [changes.table(found.tried)] * bool(found.tried)
     tables += changes.designs(found.tried, found.traced.tasks if found.traced else ())
     title = "Each run"
     by_run = Table(name="runs", columns=_RUNS, rows=found.seen, terminal=True, title=title)
     tables += [by_run] * bool(found.seen and not found.tried)
     tables += [twin.table(found.agreed)] * bool(found.agreed)
-    return tables + (traced.tables(found.traced, found.sharing) if found.traced else [])
+    tables += traced.tables(found.traced, found.sharing) if found.traced else []
+    return [*{each.name: each for each in reversed(tables)}.values()][::-1]
 
 
 def tasks(found: ProgramSummary) -> list[dict[str, Json]]:

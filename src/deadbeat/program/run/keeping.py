@@ -26,7 +26,7 @@ from deadbeat.build.toolchain import Toolchain
 from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.local import become
 from deadbeat.program.derive.jobs import ThreadJobs
-from deadbeat.program.derive.recorder import EVENTS, FILTERS
+from deadbeat.program.derive.recorder import CHARGES, EVENTS, FILTERS, LOSSES
 from deadbeat.program.derive.records import NEXT, Recording, RecordKind
 from deadbeat.program.derive.tasks import DerivedRun, DerivedTask
 from deadbeat.program.derive.tracks import PARKED
@@ -128,15 +128,22 @@ def _threads(
             yield task, site
 
 
-def _rings(recording: Recording, around_s: float) -> tuple[int, float]:
-    """KB of a ring of each CPU, and for how long that lasts at the rate that was seen, s."""
+def _rings(recording: Recording, around_s: float) -> tuple[int, float, tuple[str, ...]]:
+    """KB of a ring of each CPU; for how long that lasts at the rate that was seen, s; its events,
+    without charges where threads that look at their own CPU time would fill it with them."""
     events, seconds = recording.events, (recording.end_ns - recording.begin_ns) / 1e9
-    kernel = events["cpu"][events["kind"] < RecordKind.INIT]
-    cpus = np.bincount(kernel) if len(kernel) else np.ones(1)
-    rate = _EVENT * float(cpus.max()) / max(seconds, 1e-3)
-    wanted = int(rate * (around_s + _LOOK_S) * _BUSY / 1024)
-    kb = min(max(wanted, _LEAST_KB), _RINGS_KB // 2, _ALL_KB // 2 // len(cpus))
-    return kb, kb * 1024 / max(rate, 1.0)
+    kernel = events["kind"] < RecordKind.INIT
+    charges = events["kind"] == RecordKind.RUNTIME
+    for polls, left in ((recording.polls, ""), (0, CHARGES)):
+        if left:
+            kernel &= ~charges
+        cpus = np.bincount(events["cpu"][kernel]) if kernel.any() else np.ones(1)
+        rate = max(_EVENT * (float(cpus.max()) + polls) / max(seconds, 1e-3), 1.0)
+        wanted = int(rate * (around_s + _LOOK_S) * _BUSY / 1024)
+        kb = min(max(wanted, _LEAST_KB), _RINGS_KB // 2, _ALL_KB // 2 // len(cpus))
+        if kb >= wanted or not recording.polls:
+            break
+    return kb, kb * 1024 / rate, tuple(name for name in EVENTS if name != left)
 
 
 def plan(
@@ -159,7 +166,7 @@ def plan(
         task.period_ns or task.typical_gap_ns or 0 for task, _ in chosen if task.deadline_ns
     )
     around_s = max(spec.around / 1e9, _PERIODS * longest / 1e9)
-    kb, lasts_s = _rings(recording, around_s)
+    kb, lasts_s, events = _rings(recording, around_s)
     calls = {site[0]: recording.calls[site[0]] for _, site in chosen if site[0] >= 0}
     own, folder = store.path.resolve(), store.path.resolve() / KEPT
     metrics = spec.openmetrics or ""
@@ -188,7 +195,7 @@ def plan(
     }
     for key, words in own_words.items() if here else ():
         lines += [f"{key} {word}" for word in (sys.executable, "-m", *words)]
-    lines += [f"event {name} {FILTERS.get(name, '')}".rstrip() for name in EVENTS]
+    lines += [f"event {name} {FILTERS.get(name, '')}".rstrip() for name in events]
     lines += [f"call {number} {name}" for number, name in calls.items()]
     for task, site in chosen:
         timed = derived.jobs[task.name].what in ("absolute", "unknown") and task.kind == "periodic"
@@ -198,13 +205,16 @@ def plan(
     with store.lock():
         atomic_write(folder / PLAN, "".join(f"{line}\n" for line in lines))
         atomic_write(folder / "maps", "".join(recording.maps.values()))
-        atomic_write(folder / "not-seen", "".join(f"{line}\n" for line in recording.not_seen))
+        unseen = (*recording.not_seen, *(LOSSES[name] for name in EVENTS if name not in events))
+        atomic_write(folder / "not-seen", "".join(f"{line}\n" for line in unseen))
     names = ", ".join(task.name for task, _ in chosen[:5])
     yield (
         f"watches {names}{' and more' * (len(chosen) > 5)} of process {who.pid};"
         f" {duration(around_s)} before a miss are kept,"
         f" {spec.hourly} an hour and {spec.kept_mb} MB at most"
     )
+    if events != EVENTS:
+        yield f"a thread reads its own CPU time all the time: not seen are {LOSSES[CHARGES]}"
     if lasts_s < around_s:
         yield f"the rings hold {time_text(round(lasts_s * 1e9))} at the rate that was seen"
     left = [task.name for task in derived.tasks if task.name in derived.jobs]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import asdict, evolve, frozen
 
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.lateness import MissCause, causes_words, counted
@@ -19,6 +19,7 @@ from deadbeat.base.report.document import Column, Table, records
 from deadbeat.base.store.files import atomic_write
 from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.program.derive.late import Late
 from deadbeat.program.derive.lives import lives
 from deadbeat.program.derive.recorder import read_events, recorded_from
 from deadbeat.program.derive.records import Recording
@@ -28,7 +29,7 @@ from deadbeat.program.derive.timeline import kept as part_of
 from deadbeat.program.run.keeping import KEPT, STATE, keep_maps, planned_threads
 from deadbeat.program.run.results import ProgramKey, ProgramRun, ProgramStore
 from deadbeat.program.run.spec import ProgramSpec
-from deadbeat.program.run.traced import time_column, traced
+from deadbeat.program.run.traced import LATE, time_column, traced
 
 #: As keep.h has them.
 _SUB_BITS, _BUCKETS, _WATCHED = 5, 1248, 64
@@ -66,10 +67,19 @@ class KeptThread:
 
 
 @frozen(kw_only=True)
+class KeptLate:
+    """A late job in a window: when it is from, the run that has it, and the job."""
+
+    when: str
+    run: str
+    late: Late
+
+
+@frozen(kw_only=True)
 class KeptCounts:
     """``only_counted``: misses without a window; ``lost``: events of the watch; ``causes``: of the
-    misses in windows, but for those that are ``unread`` still; ``blank``: windows that do not
-    reach back to their miss."""
+    misses in windows, but for those that are ``unread`` still, as ``late`` has them one by one;
+    ``blank``: windows that do not reach back to their miss."""
 
     seconds: float
     starts: int
@@ -78,6 +88,7 @@ class KeptCounts:
     lost: int
     threads: tuple[KeptThread, ...]
     causes: tuple[MissCause, ...]
+    late: tuple[KeptLate, ...] = ()
     unread: int = 0
     blank: int = 0
 
@@ -117,9 +128,16 @@ def kept_of(store: ProgramStore, runs: Sequence[ProgramRun]) -> KeptCounts | Non
         lost=int(state["lost"]),
         threads=tuple(threads),
         causes=tuple(_pooled(runs)),
+        late=tuple(_late(runs)),
         blank=sum(bool(run.missed_at and run.traced and not run.traced.misses) for run in runs),
         unread=len([*(store.path / KEPT).glob("*.facts")]),
     )
+
+
+def _late(runs: Sequence[ProgramRun]) -> Iterator[KeptLate]:
+    for run in runs:
+        for late in run.traced.late if run.missed_at and run.traced else ():
+            yield KeptLate(when=run.missed_at[:19], run=run.key.text, late=late)
 
 
 def _pooled(runs: Sequence[ProgramRun]) -> Iterator[MissCause]:
@@ -154,6 +172,18 @@ def answer(found: KeptCounts) -> Iterator[str]:
         yield f"{found.only_counted:,} more misses are only counted: too many, or no room."
     if found.lost:
         yield f"{count_of(found.lost, 'event')} lost: jobs around them are not counted."
+
+
+def tables(found: KeptCounts) -> Iterator[Table]:
+    """Its threads, and all late jobs that are in windows, which is a file."""
+    yield table(found)
+    columns = (
+        Column(key="when", heading="when", words=True),
+        Column(key="run", heading="run", words=True),
+        *LATE,
+    )
+    mine = [{"when": row.when, "run": row.run, **asdict(row.late)} for row in found.late]
+    yield Table(name="late", columns=columns, rows=mine, page=False)
 
 
 def table(found: KeptCounts) -> Table:
@@ -200,12 +230,12 @@ def as_watched(found: KeptCounts, runs: Sequence[ProgramRun]) -> tuple[ProgramRu
 
 def late_lines(runs: Sequence[ProgramRun], worst: int) -> tuple[str, ...]:
     """The worst late jobs of all windows, with the time of day."""
-    rows = [(late, run) for run in runs if run.missed_at and run.traced for late in run.traced.late]
-    rows.sort(key=lambda row: -row[0].response_ns)
+    rows = sorted(_late(runs), key=lambda row: -row.late.response_ns)
     return tuple(
-        f"{run.missed_at[:19]} {late.task}: response {time_text(late.response_ns)}; {late.cause}"
-        f"{f' ({late.by})' if late.by else ''} {time_text(late.ns)} (run {run.key.text})"
-        for late, run in rows[:worst]
+        f"{row.when} {late.task}: response {time_text(late.response_ns)}; {late.cause}"
+        f"{f' ({late.by})' if late.by else ''} {time_text(late.ns)} (run {row.run})"
+        for row in rows[:worst]
+        for late in [row.late]
     ) or ("No window has a late job.",)
 
 

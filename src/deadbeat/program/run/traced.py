@@ -542,7 +542,7 @@ _CAUSES = (
     Column(key="of", heading="of", help="misses that were looked at", terminal=False),
     time_column("most_ns", "more than usual, up to", terminal=False),
 )
-_LATE = (
+LATE = (
     _words("task", "late thread"),
     Column(key="job", heading="job"),
     time_column("at_ns", "released at"),
@@ -610,7 +610,7 @@ def tables(found: TracedProgram, sharing: Mapping[str, float]) -> list[Table]:
         Table(name="links", columns=_LINKS, rows=found.chains, title="Who sends data to whom"),
         locks,
         Table(name="sections", columns=_SECTIONS, rows=sections, title="Sections by call site"),
-        Table(name="late", columns=_LATE, rows=found.late, page=False),  # a file
+        Table(name="late", columns=LATE, rows=found.late, page=False),  # a file
     )
     return [tasks_table(found), *(table for table in made if table.rows)]
 
@@ -625,7 +625,7 @@ def late_parts(found: TracedProgram) -> Iterator[Part]:
         yield Table(name="causes", columns=_CAUSES, rows=rows[:_COMMON], title=title)
     if found.late:
         worst = sorted(found.late, key=lambda each: -each.response_ns)[:_KEPT]
-        table = Table(name="late-jobs", columns=_LATE, rows=worst, title="The worst first")
+        table = Table(name="late-jobs", columns=LATE, rows=worst, title="The worst first")
         yield Subsection(f"{count_of(len(worst), 'late job')}, one by one", [table], folded=True)
 
 
