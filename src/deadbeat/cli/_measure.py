@@ -20,9 +20,9 @@ from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.platform import target_option
 from deadbeat.base.model.specification import Layer, names_in_file
-from deadbeat.base.model.words import Json
+from deadbeat.base.model.words import Json, inside
 from deadbeat.base.report.lines import echo
-from deadbeat.base.report.machines import Verdicted
+from deadbeat.base.report.machines import CaseVerdict, Verdicted
 from deadbeat.base.store.files import read_toml
 from deadbeat.base.store.place import point_latest
 from deadbeat.cli._errors import explain_error
@@ -83,7 +83,12 @@ class Ended:
         if bad:
             more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
             say(f"--fail-on {fail_on}: {bad[0].message} ({bad[0].name}){more}")
-        return 1 if bad else self.shown.status
+            return 1
+        unknown = [*_failed(self.shown.cases, fail_on, "undecided")]
+        if unknown:
+            say(f"--fail-on {fail_on}: {unknown[0].message} ({unknown[0].name}): undecided")
+            return DeadbeatError.exit_status
+        return self.shown.status
 
 
 def measure(
@@ -195,7 +200,7 @@ def measured(asked: Order) -> Ended:
         for name, failed in wanted.items()
     ] + [
         evolve(case, verdict="skipped")
-        if case.verdict == "failed" and not case.group.endswith(f".{fail_on}")
+        if case.verdict in ("failed", "undecided") and not case.group.endswith(f".{fail_on}")
         else case
         for case in shown.cases
     ]
@@ -290,9 +295,11 @@ def _check_beside(begin: Begin) -> None:
     found(words[0])
 
 
-def _failed(cases: Iterable[Verdicted], word: str | None) -> Iterator[Verdicted]:
+def _failed(
+    cases: Iterable[Verdicted], word: str | None, verdict: CaseVerdict = "failed"
+) -> Iterator[Verdicted]:
     """What failed of what ``--fail-on`` names."""
-    return (c for c in cases if c.verdict == "failed" and c.group.endswith(f".{word}"))
+    return (c for c in cases if c.verdict == verdict and c.group.endswith(f".{word}"))
 
 
 def carried_out(kind: ExperimentKind, begin: Begin) -> tuple[Begun, Outcome[Any] | None]:
@@ -364,6 +371,8 @@ def written_in(file: Path | None, verb: str) -> Layer:
     if file is None:
         return Layer()
     values = read_toml(file)
+    if verb == "run":
+        values |= inside(values.pop("program", {}))
     modes = [mode for section, mode in _SECTIONS.items() if section in values]
     own = _MODES.get(verb, verb)
     guessed = modes[0] if len(modes) == 1 and own in _SECTIONS.values() else own

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 from xml.etree import ElementTree
@@ -16,7 +17,7 @@ from attrs import frozen
 
 from deadbeat.base.model.words import Json
 
-CaseVerdict = Literal["passed", "failed", "skipped"]
+CaseVerdict = Literal["passed", "failed", "undecided", "skipped"]
 #: What a column's name calls its unit: the base unit of OpenMetrics, and how many of it that is.
 UNITS = {
     "bytes_per_ns": ("bytes_per_second", 1e9),
@@ -38,7 +39,7 @@ class Verdicted:
 
     Attributes:
         name: Stable. ``group``: what it belongs to.
-        verdict: ``skipped``: unknown, or not asked for.
+        verdict: ``skipped``: unknown, or not asked for; ``undecided``: asked for, and not known.
         weight: How bad it is, beside others of its group.
     """
 
@@ -50,13 +51,13 @@ class Verdicted:
 
 
 def junit(suite: str, cases: Sequence[Verdicted], properties: Mapping[str, str]) -> str:
-    counts = {word: sum(case.verdict == word for case in cases) for word in ("failed", "skipped")}
+    words = Counter(case.verdict for case in cases)
     head = {
         "name": _xml(suite),
         "tests": str(len(cases)),
-        "failures": str(counts["failed"]),
+        "failures": str(words["failed"]),
         "errors": "0",
-        "skipped": str(counts["skipped"]),
+        "skipped": str(words["skipped"] + words["undecided"]),
     }
     root = ElementTree.Element("testsuites")
     element = ElementTree.SubElement(root, "testsuite", head)
@@ -83,9 +84,10 @@ def _xml(text: str) -> str:
 def annotated(cases: Iterable[Verdicted]) -> Iterator[str]:
     """A line for each failed case, which GitHub shows beside the change."""
     for case in cases:
-        if case.verdict == "failed":
+        if case.verdict in ("failed", "undecided"):
+            level = "error" if case.verdict == "failed" else "warning"
             title = _escaped(f"deadbeat: {case.name}").replace(":", "%3A").replace(",", "%2C")
-            yield f"::error title={title}::{_escaped(case.message)}"
+            yield f"::{level} title={title}::{_escaped(case.message)}"
 
 
 def _escaped(text: str) -> str:

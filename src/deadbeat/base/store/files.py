@@ -113,6 +113,17 @@ def atomic_write(path: Path, data: bytes | str) -> None:
     write_buffers(path, [data.encode(errors="backslashreplace") if isinstance(data, str) else data])
 
 
+def append_text(path: Path, text: str) -> None:
+    """Adds lines to a file, which is made where it is missing; one write, whoever else adds some.
+    Raises DeadbeatError: they cannot be written."""
+    with storing(path):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
+
+
 def copy_file(source: Path, target: Path) -> None:
     """Copy ``source`` with its mode as ``target``, atomically.
     Raises DeadbeatError: it cannot be read or written; nothing is left behind."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from deadbeat.base.model.traces import Activity, WorstMoment
 from deadbeat.base.model.words import time_text
-from deadbeat.program.derive.jobs import single_jobs
+from deadbeat.program.derive.jobs import bursts, single_jobs
 from deadbeat.program.derive.late import Stretches
 from deadbeat.program.derive.records import REAL_TIME
 from deadbeat.program.derive.switches import Times
@@ -60,7 +60,7 @@ class DataPath:
     """Threads that hand on data. Of ``jobs`` of the last one, ``share`` of all, the age of the data
     that they used, and until a sender ended (``sending``); of ``releases`` of the first, the
     reaction to them; times in ns. ``quantiles``: of ages and reactions, at `SHARES`. ``misses``:
-    jobs with data older than ``deadline_ns``.
+    jobs with data older than ``deadline_ns``, in ``bursts`` of so many.
     ``worst``: stages of the oldest data; their job ended ``at_ns`` after the recording's begin.
     ``at_least``: they may be older. The bounds hold as long as every job meets its deadline and
     sends (sched.chains)."""
@@ -79,6 +79,7 @@ class DataPath:
     reaction_quantiles_ns: tuple[int, ...] = ()
     deadline_ns: int | None = None
     misses: int | None = None
+    bursts: tuple[int, ...] = ()
     worst: tuple[DatumStage, ...] = ()
     at_ns: int = 0
     age_bound_ns: int | None = None
@@ -287,9 +288,9 @@ def _give_way(derived: DerivedRun, walk: _Walk, others: Sequence[_Walk]) -> None
 
 
 def _measured(derived: DerivedRun, walk: _Walk, deadline: int | None) -> DataPath:
-    ages, hops = walk.ages[walk.known], walk.hops
+    ages, ends_at, hops = walk.ages[walk.known], walk.end[walk.known], walk.hops
     reaction = _reactions(derived, hops)
-    sending = walk.end[walk.known] <= min(derived.ended(name) for name in walk.path[:-1])
+    sending = ends_at <= min(derived.ended(name) for name in walk.path[:-1])
     worst, ends = tuple[DatumStage, ...](), 0
     if len(ages):
         instants = walk.instants[:, walk.known]
@@ -312,6 +313,7 @@ def _measured(derived: DerivedRun, walk: _Walk, deadline: int | None) -> DataPat
         reaction_quantiles_ns=soon_shares,
         deadline_ns=deadline,
         misses=None if deadline is None else int((ages > deadline).sum()),
+        bursts=bursts(ends_at - ages, ends_at, ages > (NEVER if deadline is None else deadline)),
         worst=worst,
         at_ns=ends,
         at_least=any(hop.link.at_least for hop in hops),

@@ -371,6 +371,16 @@ def single_jobs(jobs: ThreadJobs, period: float) -> tuple[Times, Times, Times]:
     return release, np.where(later > 0, np.maximum(end, due), end), first
 
 
+def bursts(release: Times, end: Times, late: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Sizes of the bursts of late jobs: those between which there is less than the longest of them
+    took are of one busy period."""
+    at, ends = release[late], end[late]
+    if not len(at):
+        return ()
+    apart = np.flatnonzero(at[1:] - ends[:-1] > (ends - at).max()) + 1
+    return tuple(np.diff([0, *apart, len(at)]).tolist())
+
+
 def events_of(tracks: dict[int, Track], kinds: tuple[RecordKind, ...]) -> NDArray[np.void]:
     """Records of all threads, in order of time."""
     found = np.concatenate([np.zeros(0, OWN), *(track.of(*kinds) for track in tracks.values())])

@@ -30,7 +30,7 @@ from deadbeat.base.report.document import (
 )
 from deadbeat.base.store.place import REPORT_FILE
 from deadbeat.base.store.texts import shown
-from deadbeat.program.run import kept, traced, twin
+from deadbeat.program.run import kept, required, traced, twin
 from deadbeat.program.run import tried as changes
 from deadbeat.program.run.charts import ages, charts
 from deadbeat.program.run.graph import chain_graph
@@ -71,6 +71,10 @@ COLUMNS = (
 
 
 def answer(found: ProgramSummary) -> tuple[str, ...]:
+    return (*required.sentences(found.required), *_answer(found))
+
+
+def _answer(found: ProgramSummary) -> tuple[str, ...]:
     said, few = (
         [f"{capital(each.message)}." for each in found.findings if each.id in ids]
         for ids in (("program-ended", "ended-early", "stood-still", "another-run"), ("jobs-lost",))
@@ -155,7 +159,9 @@ def document(found: ProgramSummary, platform: Platform, path: Path) -> Document:
         again = given, "how many jobs took longer"
     if found.spec.twin_of:
         again = f"deadbeat compare {found.spec.twin_of} {found.name}", "the twin and its original"
-    missed = of is not None and of.misses > 0
+    if found.required:
+        again = f"deadbeat export {found.name} --as evidence --out evidence", "for an assessor"
+    missed = of is not None and of.misses > 0 and not found.required
     steps = [(f"deadbeat why {found.name}", "the worst jobs, one by one")] * missed
     steps += [again] * bool(command and not missed and not found.tried)
     best = changes.best_first(found.tried)
@@ -191,7 +197,11 @@ def document(found: ProgramSummary, platform: Platform, path: Path) -> Document:
         else f"Program: {command or processes(found.spec.pid)}",
         head=machine_facts(attrs.asdict(platform)),
         answer=said,
-        picture=_table(found) if found.cells or not of else traced.tasks_table(of, first=True),
+        picture=required.table(found.required)
+        if found.required
+        else _table(found)
+        if found.cells or not of
+        else traced.tasks_table(of, first=True),
         below=_rules(of, found.name) if of else [],
         steps=tuple(steps),
         sections=(
@@ -220,6 +230,7 @@ def _rules(of: traced.TracedProgram, name: str) -> list[str | Table]:
 def seen(found: ProgramSummary) -> list[Table]:
     """What was seen of it, of changes to it, and of its twin."""
     tables = [*kept.tables(found.kept)] if found.kept else []
+    tables += [required.table(found.required)] * bool(found.required)
     tables += [changes.table(found.tried)] * bool(found.tried)
     tables += changes.designs(found.tried, found.traced.tasks if found.traced else ())
     title = "Each run"
@@ -258,6 +269,7 @@ def summary_dict(found: ProgramSummary, store: ProgramStore) -> dict[str, Json]:
         "labels": list(found.labels),
         "rows": rows(found),
         "twin": [{**attrs.asdict(each), "ratio": each.ratio} for each in found.agreed],
+        "requirements": required.plain(found.required),
         "kept": attrs.asdict(found.kept) if found.kept else None,
         "tried": [comparison.plain(each, placed=False) for each in found.tried],
         **traced.plain(found.traced or traced.NOTHING, found.sharing),

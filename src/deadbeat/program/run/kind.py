@@ -7,6 +7,7 @@ import random
 import re
 import shlex
 import signal
+import subprocess
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -14,21 +15,21 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import asdict, define, evolve, field
 
-from deadbeat.base.experiment.base import FolderExperiment, Lost, Phase, Watcher
+from deadbeat.base.experiment.base import FolderExperiment, Kept, Lost, Phase, Watcher
 from deadbeat.base.kinds.base import Begin, Begun
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.kinds.table import TableKind, begun_store
 from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.finding import Finding, Severity
-from deadbeat.base.model.platform import example_platform
+from deadbeat.base.model.platform import Platform, example_platform
 from deadbeat.base.model.specification import read
 from deadbeat.base.model.systems import TaskSystem
-from deadbeat.base.model.words import count_of, duration, shortened, time_text
+from deadbeat.base.model.words import Json, count_of, duration, shortened, time_text
 from deadbeat.base.report.document import csv_of
 from deadbeat.base.report.machines import Verdicted
-from deadbeat.base.store.files import read_toml
+from deadbeat.base.store.files import file_hash, read_toml
 from deadbeat.base.store.place import PROGRAM, no_result
 from deadbeat.build.programs import toolchain_of
 from deadbeat.build.toolchain import Toolchain
@@ -52,6 +53,7 @@ from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
 from deadbeat.program.run import keeping
 from deadbeat.program.run import kept as keeps
+from deadbeat.program.run.attempts import attempt, earlier, facts_of, note, read_facts
 from deadbeat.program.run.designed import design_text
 from deadbeat.program.run.designs import MOST
 from deadbeat.program.run.document import (
@@ -66,6 +68,9 @@ from deadbeat.program.run.document import (
 from deadbeat.program.run.exported import perfetto, recorded
 from deadbeat.program.run.imported import imported
 from deadbeat.program.run.observe import COMPARABLE
+from deadbeat.program.run.proving import prove
+from deadbeat.program.run.required import Required, ahead, counted
+from deadbeat.program.run.required import cases as required_cases
 from deadbeat.program.run.results import (
     FIRST,
     FOLDERS,
@@ -74,6 +79,8 @@ from deadbeat.program.run.results import (
     ProgramStore,
     ProgramSummary,
     plan,
+    required_of,
+    runs_left,
     shell_status,
     summarise,
     tasks_of,
@@ -114,6 +121,9 @@ _TURNS, _TURN_S = 5, 10.0
 #: What a turn takes beside the program, and a search of designs, s; about twice what it took here.
 _TURN_TAKES_S, _SEARCH_TAKES_S = 2.0, 15.0
 
+#: Runs, and their length, s, where requirements are to be decided and neither is given.
+_RUNS_MOST, _RUN_S = 9_999, 10.0
+
 #: Flag of a process in /proc/PID/stat (PF_KTHREAD).
 _KERNEL_THREAD = 0x200000
 
@@ -128,9 +138,44 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _lacks: tuple[str, ...] = ()  # of a twin
     _changes: dict[str, ProgramChange] = field(factory=lambda: {"": ORIGINAL}, init=False)
     _base: TracedProgram = field(default=NOTHING, init=False)
+    _required: tuple[Required, ...] = field(default=(), init=False)
+    _left: int = field(default=1, init=False)
 
     def seconds(self, runs: int) -> float:
         return runs * (self._spec.duration or 0)
+
+    def decided(self) -> tuple[int, int] | None:
+        """Requirements that no further run decides, and all."""
+        wanted = self._spec.requirement
+        if not wanted:
+            return None
+        return sum(not each.open for each in self._required) if self._required else 0, len(wanted)
+
+    def expected_left(self) -> int:
+        return self._left
+
+    def keep(self, result: ProgramRun) -> Kept[ProgramKey] | Lost[ProgramKey]:
+        found = super().keep(result)
+        if self._spec.requirement:
+            own, _ = read_facts(self._folder.facts)
+            note(self._folder.path.parent, own, self._spec.requirement, result.required)
+        return found
+
+    def _until_decided(self) -> Iterator[ProgramKey]:
+        """Runs as long as one may decide a requirement; says what is open after the first."""
+        store, seen = self._folder, 0
+        assert isinstance(store, ProgramStore)
+        while True:
+            runs = list(store.runs())
+            self._required = required_of(store, runs)
+            self._left = runs_left(self._spec, self._required, runs)
+            if not self._left or (seen and len(runs) == seen):  # the last one has no result
+                return
+            for each in self._required if runs and not seen else ():
+                if each.open:
+                    self._say(f"{each.id} is open: {each.why}")
+            seen = len(runs)
+            yield ProgramKey(max((run.key.repeat for run in runs), default=0) + 1)
 
     @contextmanager
     def prepared(self, tell: Watcher) -> Iterator[None]:
@@ -157,7 +202,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         spec, recording = self._spec, store.events(FIRST)
         if recording is None or run.traced is None:
             return run
-        derived = derive(recording, deadlines=dict(spec.deadline))
+        derived = derive(recording, deadlines=spec.deadlines)
         ground = Ground(
             found=run.traced,
             replica=evolve(replica(recording, derived), limits=limits_of(store.platform)),
@@ -170,7 +215,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         return evolve(run, changes=changes, unfit=unfit, lacks=lacks)
 
     def measure(self, tell: Watcher) -> Generator[ProgramRun | Lost[ProgramKey]]:
-        for key in self.lacking:
+        for key in self._until_decided() if self._spec.requirement else self.lacking:
             if self._target is None or self._toolchain is None:
                 yield self._made_up(key)
                 continue
@@ -226,7 +271,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         watch = evolve(watch, recording=lives(watch.recording))
         for name in looks(watch, again=before is not None):
             tell(Phase(name=name))
-        deadlines = dict(spec.deadline)
+        deadlines = spec.deadlines
         try:
             derived = derive(watch.recording, deadlines=deadlines)
             seen = traced(watch.recording, deadlines, derived=derived, allow=spec.allow)
@@ -271,6 +316,10 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             tasks=tasks_of(watch.marks, spec),
             traced=seen,
             problems=tuple(problems),
+            required=tuple(
+                counted(each, seen, derived, watch.marks, watch.seconds)
+                for each in spec.requirement
+            ),
         )
         store.forget_unseen(key)
         if spec.keep and not is_here(target):
@@ -397,7 +446,8 @@ def begin(asked: Begin) -> Begun:
         cpus = online if isinstance(online, list) else []
         made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
         platform = with_tuning(made, target)
-    runs = plan(spec)
+    spec = _to_decide(spec, asked)
+    runs = [FIRST] if spec.requirement else plan(spec)
     if spec.keep and on is not None:
         done = sorted(on.committed())
         runs = [*done, *[ProgramKey(max(each.repeat for each in done) + 1 if done else 1)] * learns]
@@ -409,9 +459,13 @@ def begin(asked: Begin) -> Begun:
         platform,
         runs,
         seconds=lambda left: None if each_s is None else left * each_s,
-        ready=lambda left: {"commit": _commit(words, target)},
+        ready=lambda left: {
+            "commit": _commit(words, target),
+            **_before(spec, asked, target, platform, left),
+        },
         details=f"{shortened(shlex.join(spec.command)) or processes(pids or spec.pid)},"
-        f" {f'{each_s:g} s each' if each_s else 'each until it ends'}",
+        f" {f'{each_s:g} s each' if each_s else 'each until it ends'}"
+        f"{', again until its requirements are decided' * bool(spec.requirement)}",
     )
     experiment = ProgramExperiment(
         evolve(spec, pid=pids),
@@ -428,7 +482,47 @@ def begin(asked: Begin) -> Begun:
     if spec.keep and target and is_here(target):
         locks += keeping.locked(store.path / keeping.KEPT / keeping.STATE, f"for {store.path.name}")
         then = partial(keeping.keep_on, pids, lasts, store, toolchain_of(target), locks)
-    return Begun(experiment=experiment, then=then)
+    return Begun(experiment=experiment, beside=spec.beside, then=then)
+
+
+def _to_decide(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
+    """How often, and for how long, it is run so that requirements are decided."""
+    if not spec.requirement:
+        return spec
+    if spec.tries or spec.keep or spec.pid:
+        raise UsageError(
+            "requirements are of a program that is run", "without --try, --keep, --pid"
+        )
+    if "repeats" not in {*asked.written, *asked.typed}:
+        spec = evolve(spec, repeats=_RUNS_MOST if any(r.share for r in spec.requirement) else 1)
+    return evolve(spec, duration=spec.duration or _RUN_S)
+
+
+def _before(
+    spec: ProgramSpec, asked: Begin, target: Target | None, platform: Platform, left: int
+) -> dict[str, Json]:
+    """Builds it, and says how long a decision takes; what is known of requirements, the program,
+    and whether this tool sees what is late here."""
+    if spec.build and left:
+        done = subprocess.run(spec.build, shell=True, stdout=2, check=False)
+        if done.returncode:
+            raise DeadbeatError(
+                f"{spec.build} ended {ended_words(done.returncode)}", "mend it first"
+            )
+    if not spec.requirement:
+        return {}
+    files = [*dict.fromkeys(_files(spec.command))]
+    own = attempt(spec.command, files, platform)
+    known = earlier(asked.runs, own, spec.requirement)
+    for each in spec.requirement:
+        if text := ahead(each, known[each.id]):
+            asked.say(text)
+    proof = prove(target, toolchain_of(target, cross=asked.cross)) if target and left else ()
+    return {
+        **facts_of(own, known),
+        "program": {each.name: file_hash(each) for each in files},
+        "proof": [asdict(each) for each in proof],
+    }
 
 
 def _process(
@@ -561,7 +655,7 @@ def cases(found: ProgramSummary) -> list[Verdicted]:
             for task in known
             if task.deadline_ns
         ]
-        + [*_data(found.traced)]
+        + [*_data(found.traced), *required_cases(found.required)]
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -33,6 +34,8 @@ from deadbeat.machine.targets.marks import Marks
 from deadbeat.program.derive.broken import BrokenRule
 from deadbeat.program.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.program.derive.rules import RULES
+from deadbeat.program.run.attempts import read_facts
+from deadbeat.program.run.required import Counted, Required, half_s, judged
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import TracedProgram, worst_task
 from deadbeat.program.run.tries import ProgramChange, Tried
@@ -84,7 +87,8 @@ class ProgramRun(StoredRun):
     """``tasks``: what it marked; ``traced``: what was seen of it. Of the first run where changes
     are tried, ``changes``: it, then those that apply; ``unfit``: why others do not; ``lacks``: why
     nothing is predicted. ``killed``: processes that a signal ended while it was watched. Of what a
-    keeper kept, ``missed_at``: when, and how many ``misses`` it is of."""
+    keeper kept, ``missed_at``: when, and how many ``misses`` it is of. ``required``: what it
+    showed of requirements."""
 
     key: ProgramKey
     seconds: float
@@ -97,6 +101,7 @@ class ProgramRun(StoredRun):
     killed: int = 0
     missed_at: str = ""
     misses: int = 0
+    required: tuple[Counted, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -244,6 +249,11 @@ def planned(store: ProgramStore) -> list[ProgramKey]:
     spec = read(ProgramSpec, store.spec)
     if spec.keep:
         return sorted(store.committed()) or [FIRST]
+    if spec.requirement:
+        runs = list(store.runs())
+        last = max((run.key.repeat for run in runs), default=0)
+        left = runs_left(spec, required_of(store, runs), runs)
+        return [*sorted(store.committed()), *map(ProgramKey, range(last + 1, last + 1 + left))]
     known = bool(spec.tries) and FIRST in store.committed()
     return plan(spec, store.load(FIRST).changes if known else ())
 
@@ -251,6 +261,33 @@ def planned(store: ProgramStore) -> list[ProgramKey]:
 FOLDERS = RunFolders(
     kind=PROGRAM, store=ProgramStore, read=partial(read, ProgramSpec), planned=planned
 )
+
+
+def required_of(store: ProgramStore, runs: Sequence[ProgramRun]) -> tuple[Required, ...]:
+    """Its requirements, judged over all ``runs`` that count and earlier attempts."""
+    wanted = read(ProgramSpec, store.spec).requirement
+    if not wanted:
+        return ()
+    _, before = read_facts(store.facts)
+    proof: Any = store.facts.get("proof", ())
+    bad = next((each for each in proof if each["passed"] is False), None)
+    doubt = f"the self-test of deadbeat failed: {bad['words']}" if bad else ""
+    return judged(wanted, [run.required for run in runs if run.valid], before, doubt)
+
+
+#: Runs go on until this many times what a decision takes at half of the allowed late jobs.
+_TIMES_HALF = 3
+
+
+def runs_left(spec: ProgramSpec, found: Sequence[Required], runs: Sequence[ProgramRun]) -> int:
+    """How many runs more decide all that can be, if it goes on so; 0: none is to follow."""
+    if not runs:
+        return 1
+    each_s, seconds = spec.duration or 1, sum(run.seconds for run in runs)
+    most_s = max(_TIMES_HALF * half_s(found, seconds), 2 * each_s)
+    left_s = max((each.needed_s for each in found if each.needed_s is not None), default=0.0)
+    left = math.ceil(max(min(left_s, most_s - seconds), 0) / each_s)
+    return max(min(left, spec.repeats - len(runs)), 0)
 
 
 def tasks_of(marks: Marks, spec: ProgramSpec) -> tuple[TaskRun, ...]:
@@ -342,7 +379,7 @@ class ProgramSummary:
     it. ``traced``: of the run that missed most deadlines, but rules of all; None: no run has jobs.
     ``sharing``: protocol of a lock -> what sharing one costs an operation, ns. ``tried``: what
     changes did; ``agreed``: how it compares with the program that it is the twin of;
-    ``kept``: as of `program.run.kept`, where it is watched for days."""
+    ``kept``: as of `program.run.kept`, where it is watched for days; ``required``: requirements."""
 
     name: str
     spec: ProgramSpec
@@ -359,6 +396,7 @@ class ProgramSummary:
     tried: tuple[Tried, ...] = ()
     agreed: tuple[Agreed, ...] = ()
     kept: Any = None
+    required: tuple[Required, ...] = ()
 
 
 def originals(runs: Iterable[ProgramRun]) -> list[ProgramRun]:
@@ -484,4 +522,5 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         seen=tuple(_seen(runs, worst)) if worst and len(runs) > 1 and not spec.keep else (),
         sharing=sharing,
         status=next((shell_status(s) for run in runs if (s := run.status)), 0),
+        required=required_of(store, runs),
     )

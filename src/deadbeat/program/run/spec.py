@@ -12,6 +12,7 @@ from deadbeat.base.experiment import fields
 from deadbeat.base.model import rules
 from deadbeat.base.model.specification import keyed
 from deadbeat.base.model.words import nearest, shown
+from deadbeat.program.run.requirement import Requirement, Requirements
 
 _TIME = rules.DurationNs(1_000, 3600 * 10**9)
 
@@ -167,6 +168,22 @@ class ProgramSpec:
         "  [what the program says, or the period]",
         default=(),
     )
+    requirement: tuple[Requirement, ...] = keyed(
+        Requirements(),
+        "TABLE",
+        "What it must keep, by identifier: thread and within, age_of, share; rules; or proved."
+        "  [nothing]",
+        default=(),
+    )
+    build: str | None = keyed(
+        _File(), "CMD", "Shell command that builds it, before it is run.", default=None
+    )
+    beside: tuple[str, ...] = keyed(
+        rules.CommandLine(optional=True),
+        "CMD",
+        "A program that runs beside all runs.  [none]",
+        default=(),
+    )
     repeats: int = fields.repeats("Times the program is run; turns of --try: 5.", 1)
     tries: tuple[str, ...] = keyed(
         rules.ListOf(
@@ -209,7 +226,13 @@ class ProgramSpec:
         default=None,
     )
 
+    @property
+    def deadlines(self) -> dict[str, int]:
+        """Deadlines that are given, else the shortest time of a requirement of the thread, ns."""
+        asked = sorted(self.requirement, key=lambda each: -each.within)
+        return {**{each.of: each.within for each in asked if each.within}, **dict(self.deadline)}
+
     def deadline_of(self, name: str, otherwise: int = 0) -> int:
         """Deadline of the task ``name``, ns; ``otherwise`` where none was given."""
-        given = dict(self.deadline)
+        given = self.deadlines
         return given.get(name, given.get("", otherwise))

@@ -1,0 +1,90 @@
+"""Whether a share of late jobs is allowed, judged at any time and as often as one likes.
+
+A mixture of likelihood ratios against the allowed share is a test martingale: that it ever reaches
+1 / ALPHA has at most the probability ALPHA where the share is the allowed one (J. Ville, 1939;
+H. Robbins, Ann. Math. Stat. 41, 1970). To look after each run, to stop where it is decided, or to
+repeat it until it passes adds nothing to that; a bound of Clopper and Pearson at each look would.
+
+Late jobs come in bursts: D = sum s^2 / sum s over bursts of s jobs is the factor by which their
+number varies more than that of independent ones, so that all is judged of 1 / D of the jobs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from deadbeat.base.stats.binomial import ALPHA
+
+#: Weight of bursts where nothing says how long they are.
+UNKNOWN_WEIGHT = 12.0
+#: Bursts that tell how long others are.
+_TELLING = 10
+#: Shares that are tried against the allowed one, as parts of it: so far below, or above.
+_BELOW = ((0.0, 0.3), (1 / 16, 0.1), (1 / 4, 0.2), (1 / 2, 0.3), (3 / 4, 0.1))
+_ABOVE = tuple((ratio, 1 / 6) for ratio in (1.25, 1.5, 2.0, 4.0, 16.0, 64.0))
+_ENOUGH = -math.log(ALPHA)
+_STEPS = 60
+
+
+def weight(bursts: Sequence[float], known: tuple[float, int] | None = None) -> float:
+    """How many late jobs count as one. ``bursts``: sizes of those that were seen; ``known``: the
+    weight of those of earlier runs, and how many they were."""
+    own = sum(size * size for size in bursts) / sum(bursts) if bursts else 1.0
+    if known is None or known[1] < _TELLING:
+        return max(own, UNKNOWN_WEIGHT)
+    before, many = known
+    return max(own, before * (1 + 2 / math.sqrt(many)), 1.0)  # as far as so few can err
+
+
+def decided(late: float, jobs: float, allowed: float) -> bool | None:
+    """Whether the share of late jobs is at most ``allowed``; None: not decided yet. Both numbers
+    are effective ones."""
+    if _against(late, jobs, allowed, _BELOW) >= _ENOUGH:
+        return True
+    return False if _against(late, jobs, allowed, _ABOVE) >= _ENOUGH else None
+
+
+def at_most(late: float, jobs: float) -> float:
+    """The smallest share that more than it is excluded (95 %, at any time)."""
+    low, high = (late / jobs if jobs > 0 else 1.0), 1.0
+    if low >= 1:
+        return 1.0
+    for _ in range(_STEPS):
+        middle = math.sqrt(max(low, 1e-15) * high)
+        excluded = _against(late, jobs, middle, _BELOW) >= _ENOUGH
+        low, high = (low, middle) if excluded else (middle, high)
+    return high
+
+
+def jobs_until(late: float, jobs: float, allowed: float, share: float) -> float:
+    """Further effective jobs until it is decided that ``allowed`` holds, if this ``share`` of them
+    is late; infinite: it never is."""
+    low, high = 0.0, 1.0
+    while _against(late + share * high, jobs + high, allowed, _BELOW) < _ENOUGH:
+        low, high = high, 2 * high
+        if high > 1e15:
+            return math.inf
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        enough = _against(late + share * middle, jobs + middle, allowed, _BELOW) >= _ENOUGH
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _against(
+    late: float, jobs: float, allowed: float, shares: Iterable[tuple[float, float]]
+) -> float:
+    """Logarithm of the mixture of likelihood ratios against ``allowed``."""
+    if not 0 < allowed < 1:
+        return -math.inf
+    found = []
+    for ratio, part in shares:
+        share = ratio * allowed
+        if share >= 1 or (ratio == 0 and late > 0):
+            continue
+        hit = late * math.log(ratio) if ratio else 0.0
+        missed = (jobs - late) * (math.log1p(-share) - math.log1p(-allowed))
+        found.append(math.log(part) + hit + missed)
+    most = max(found, default=-math.inf)
+    return most + math.log(sum(math.exp(each - most) for each in found)) if found else most

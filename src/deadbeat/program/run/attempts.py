@@ -1,0 +1,129 @@
+"""Every attempt to keep a requirement, also those that ``--fresh`` replaced.
+
+A program that is run again until it passes is judged by all its runs; and how long bursts of late
+jobs are is known from earlier versions. A line of JSON for each run and requirement, in the folder
+of results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import asdict, frozen
+
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.platform import Platform
+from deadbeat.base.model.words import Json
+from deadbeat.base.store.files import append_text, file_hash
+from deadbeat.program.run.required import Counted, Earlier
+from deadbeat.program.run.requirement import Requirement, Requirements
+
+LOG = ".requirements.jsonl"
+
+
+@frozen(kw_only=True)
+class Attempt:
+    """``id``: of a result, also where another has its name; ``series``: of all that makes a result
+    differ; ``place``: of the machine and the program, in any version."""
+
+    id: str
+    series: str
+    place: str
+
+
+def attempt(command: Sequence[str], files: Sequence[Path], platform: Platform) -> Attempt:
+    """A new one."""
+    machine = [platform.fingerprint, platform.kernel, str(platform.details.get("cmdline", ""))]
+    hashes = [[each.name, file_hash(each)] for each in files]
+    place = [platform.fingerprint, Path(command[0]).name if command else ""]
+    return Attempt(
+        id=os.urandom(8).hex(),
+        series=_hash([*machine, *command, hashes]),
+        place=_hash(place),
+    )
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:16]
+
+
+def _asked(wanted: Requirement) -> str:
+    return _hash(Requirements.plain((wanted,))[wanted.id])
+
+
+def note(runs: Path, own: Attempt, wanted: Sequence[Requirement], found: Sequence[Counted]) -> None:
+    """Adds a run."""
+    asked = {each.id: each for each in wanted}
+    lines = [
+        json.dumps(
+            asdict(own)
+            | {"asked": _asked(asked[each.id]), "thread": asked[each.id].of}
+            | {**asdict(each, filter=lambda a, _: a.name in _KEPT), "failed": bool(each.breaks)}
+        )
+        for each in found
+    ]
+    append_text(runs / LOG, "".join(f"{line}\n" for line in lines))
+
+
+_KEPT = ("jobs", "late", "bursts", "seconds")
+
+
+def earlier(runs: Path, own: Attempt, wanted: Sequence[Requirement]) -> dict[str, Earlier]:
+    """What is known of each requirement from before."""
+    every = [*_lines(runs / LOG)]
+    return {each.id: _earlier(every, own, each) for each in wanted}
+
+
+def _earlier(every: Sequence[Mapping[str, Any]], own: Attempt, wanted: Requirement) -> Earlier:
+    asked, of = _asked(wanted), wanted.of
+    alike = [each for each in every if each["place"] == own.place and each["thread"] == of]
+    mine = [
+        each
+        for each in alike
+        if each["asked"] == asked and each["series"] == own.series and each["id"] != own.id
+    ]
+    before = [each for each in alike if each["asked"] == asked]
+    sizes = [size for each in before for size in each["bursts"]]
+    seconds = sum(each["seconds"] for each in alike if each["jobs"])
+    return Earlier(
+        attempts=len({each["id"] for each in mine}),
+        jobs=sum(each["jobs"] for each in mine),
+        late=sum(each["late"] for each in mine) or sum(each["failed"] for each in mine),
+        bursts=tuple(size for each in mine for size in each["bursts"]),
+        weight=sum(size * size for size in sizes) / sum(sizes) if sizes else 0.0,
+        many=len(sizes),
+        rate=sum(each["jobs"] for each in alike) / seconds if seconds else 0.0,
+    )
+
+
+def _lines(log: Path) -> Iterator[Mapping[str, Any]]:
+    """Lines that are whole; others were cut by a full disk."""
+    for line in log.read_text(errors="replace").splitlines() if log.is_file() else ():
+        try:
+            found = json.loads(line)
+            yield {**found, "id": str(found["id"])}
+        except (ValueError, TypeError, KeyError):
+            continue
+
+
+def facts_of(own: Attempt, before: Mapping[str, Earlier]) -> dict[str, Json]:
+    """For the head of a result."""
+    return {"attempt": asdict(own), "earlier": {key: asdict(each) for key, each in before.items()}}
+
+
+def read_facts(facts: Mapping[str, Any]) -> tuple[Attempt, dict[str, Earlier]]:
+    """From the head of a result. Raises DeadbeatError: it is of no requirement."""
+    try:
+        before = facts["earlier"].items()
+        return Attempt(**facts["attempt"]), {
+            key: Earlier(**{**each, "bursts": tuple(each["bursts"])}) for key, each in before
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DeadbeatError(
+            f"the head of the result lacks {error}", "measure again: --fresh"
+        ) from None

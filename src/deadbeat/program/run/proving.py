@@ -1,0 +1,72 @@
+"""Whether what observes programs sees, on this machine, what is late: a program that injects it."""
+
+from __future__ import annotations
+
+import tempfile
+
+import numpy as np
+from attrs import frozen
+
+from deadbeat.base.model.errors import DeadbeatError
+from deadbeat.base.model.words import time_text
+from deadbeat.build.native import tool_program
+from deadbeat.build.toolchain import Toolchain
+from deadbeat.machine.targets.base import Target, is_here
+from deadbeat.program.derive.jobs import single_jobs
+from deadbeat.program.derive.tasks import derive
+from deadbeat.program.run.spec import ProgramSpec
+from deadbeat.program.run.tries import ORIGINAL
+from deadbeat.program.run.watching import watched
+
+#: As injector.c has them, ns; a response may differ by so much, as a clock is read and a call made.
+_PERIOD, _APART = 2_000_000, 50_000
+_NAME = "injected"
+
+
+@frozen(kw_only=True)
+class Proof:
+    """A part of the self-test. ``passed``: None: it could not be done."""
+
+    name: str
+    passed: bool | None
+    words: str
+
+
+def prove(target: Target, made: Toolchain) -> tuple[Proof, ...]:
+    """What the self-test shows; it takes two seconds and more."""
+    if target.boot_s or not is_here(target):
+        text = "the self-test is of this machine, not of another one"
+        return (Proof(name="injected lateness", passed=None, words=text),)
+    command = (str(tool_program(made, "injector")),)
+    with tempfile.TemporaryFile() as output:
+        try:
+            watch = watched(
+                ProgramSpec(command=command, name=_NAME), output.fileno(), target, made, ORIGINAL
+            )
+        except DeadbeatError as error:
+            return (Proof(name="injected lateness", passed=False, words=str(error)),)
+        output.seek(0)
+        own = np.array([line.split()[1] for line in output.read().decode().splitlines()], np.int64)
+    derived = derive(watch.recording, deadlines={_NAME: _PERIOD})
+    jobs = derived.jobs.get(_NAME)
+    if jobs is None or not len(own):
+        text = "no job of a program with known jobs was found"
+        return (Proof(name="injected lateness", passed=False, words=text),)
+    release, end, _ = single_jobs(jobs, _PERIOD)
+    return (*_compared(own, end - release),)
+
+
+def _compared(own: np.ndarray, seen: np.ndarray) -> list[Proof]:
+    """What the program says of its jobs, beside what was seen of them."""
+    late = int((own > _PERIOD).sum())
+    found = int((seen > _PERIOD).sum())
+    same = len(own) == len(seen)
+    text = f"{found} of {late} late jobs of {len(own)} were found" + f", {len(seen)} jobs seen" * (
+        not same
+    )
+    injected = Proof(name="injected lateness", passed=same and found == late, words=text)
+    if not same:
+        return [injected]
+    apart = int(np.median(np.abs(seen - own)))
+    clock = f"half of the responses are within {time_text(apart)} of the program's own clock"
+    return [injected, Proof(name="clock of the trace", passed=apart <= _APART, words=clock)]

@@ -1,0 +1,371 @@
+"""Requirements: what each run showed of them, and what all runs come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import asdict, frozen
+from numpy.typing import NDArray
+
+from deadbeat.base.model.words import Json, count_of, duration, time_text
+from deadbeat.base.report.document import Column, Table
+from deadbeat.base.report.machines import CaseVerdict, Verdicted
+from deadbeat.base.stats import sequential
+from deadbeat.machine.targets.marks import Marks
+from deadbeat.program.derive.ages import DataPath
+from deadbeat.program.derive.jobs import bursts, single_jobs
+from deadbeat.program.derive.tasks import DerivedRun
+from deadbeat.program.run.requirement import Requirement, percent
+from deadbeat.program.run.traced import TracedProgram
+
+
+@frozen(kw_only=True)
+class Counted:
+    """What a run showed of a requirement. ``late``: jobs, in ``bursts`` of so many; ``breaks``: how
+    it is not kept, whatever else is seen; ``proof``: which test shows it; ``lacks``: why it cannot
+    be said to be kept."""
+
+    id: str
+    jobs: int = 0
+    late: int = 0
+    bursts: tuple[int, ...] = ()
+    worst_ns: int | None = None
+    seconds: float = 0.0
+    breaks: str = ""
+    proof: str = ""
+    lacks: str = ""
+
+
+@frozen(kw_only=True)
+class Earlier:
+    """What is known before the first run. Of the same program, settings and requirement:
+    ``attempts`` and what they showed; of any version of the program on this machine: the ``weight``
+    of ``many`` bursts, and ``rate`` jobs a second (0: not known)."""
+
+    attempts: int = 0
+    jobs: int = 0
+    late: int = 0
+    bursts: tuple[int, ...] = ()
+    weight: float = 0.0
+    many: int = 0
+    rate: float = 0.0
+
+
+@frozen(kw_only=True)
+class Required:
+    """A requirement that was judged, over all attempts. ``allowed``: share of late jobs (0: none);
+    ``weight``: late jobs that count as one, ``assumed``: as nothing says how long bursts are;
+    ``at_most``: share that is late (95 %); ``needed_s``: until it is decided, if it goes on so."""
+
+    requirement: Requirement
+    verdict: CaseVerdict
+    why: str
+    attempts: int = 1
+    jobs: int = 0
+    late: int = 0
+    bursts: int = 0
+    longest: int = 0
+    worst_ns: int | None = None
+    allowed: float = 0.0
+    weight: float = 0.0
+    assumed: bool = False
+    at_most: float | None = None
+    needed_s: float | None = None
+
+    @property
+    def id(self) -> str:
+        return self.requirement.id
+
+    @property
+    def words(self) -> str:
+        return f"{self.requirement.words}: {self.why}"
+
+    @property
+    def open(self) -> bool:
+        """Whether another run may decide it."""
+        return self.needed_s is not None
+
+
+# -- one run
+
+
+def counted(
+    wanted: Requirement, seen: TracedProgram, derived: DerivedRun, marks: Marks, seconds: float
+) -> Counted:
+    """What a run of ``seconds`` showed of what is ``wanted``."""
+    lost = seen.lost or seen.dropped or marks.dropped
+    facts: dict[str, Any] = {"id": wanted.id, "seconds": seconds}
+    lacks = f"{count_of(lost, 'event')} lost: what was late then is not known" if lost else ""
+    if wanted.rules:
+        return Counted(**facts, **_rules(wanted, seen))
+    if wanted.proved:
+        late = [task for task in seen.known if task.misses]
+        breaks = f"{late[0].name} missed {late[0].misses:,} deadlines" if late else ""
+        return Counted(**facts, breaks=breaks, **_proof(seen))
+    if wanted.age_of:
+        facts |= _ages(wanted, seen)
+    else:
+        names, responses = _responses(wanted, derived, marks)
+        if responses is None:
+            there = ", ".join(names) or "none"
+            return Counted(**facts, lacks=f"there is no thread {wanted.thread} with jobs ({there})")
+        release, end = responses
+        late_ones = end - release > wanted.within
+        facts |= {
+            "jobs": len(end),
+            "late": int(late_ones.sum()),
+            "bursts": bursts(release, end, late_ones),
+            "worst_ns": int((end - release).max(initial=0)),
+        }
+    if not wanted.share:
+        breaks = f"it took {time_text(facts['worst_ns'])}" * bool(facts["late"])
+        facts |= {"breaks": breaks, **_proof(seen, wanted)}
+    return Counted(**{**facts, "lacks": facts.get("lacks") or lacks})
+
+
+def _responses(
+    wanted: Requirement, derived: DerivedRun, marks: Marks
+) -> tuple[list[str], tuple[NDArray[Any], NDArray[Any]] | None]:
+    """The threads that there are, and release and end of the jobs of this one."""
+    marked = [task.name for task in marks.tasks]
+    names = [*dict.fromkeys([*marked, *derived.jobs])]
+    if wanted.thread in marked:
+        rows = marks.records[
+            marks.records["task"] == marks.tasks[marked.index(wanted.thread)].number
+        ]
+        rows = rows[np.argsort(rows["release"], kind="stable")]
+        return names, (rows["release"].astype(np.int64), rows["finish"].astype(np.int64))
+    if wanted.thread not in derived.jobs:
+        return names, None
+    period = next(each.period_ns for each in derived.tasks if each.name == wanted.thread)
+    release, end, _ = single_jobs(derived.jobs[wanted.thread], period or 0)
+    return names, (release, end)
+
+
+def _paths(wanted: Requirement, seen: TracedProgram) -> list[DataPath]:
+    ends = wanted.thread, wanted.age_of
+    return [each for each in seen.paths if (each.tasks[-1], each.tasks[0]) == ends]
+
+
+def _ages(wanted: Requirement, seen: TracedProgram) -> dict[str, Any]:
+    """Of the path that has most old data."""
+    mine = _paths(wanted, seen)
+    if not mine:
+        return {"lacks": f"no link from {wanted.age_of} to {wanted.thread} was seen"}
+    path = max(mine, key=lambda each: (each.misses or 0, each.age_max_ns or 0))
+    unsure = any(each.at_least for each in mine)
+    return {
+        "jobs": path.jobs,
+        "late": path.misses or 0,
+        "bursts": path.bursts,
+        "worst_ns": path.age_max_ns,
+        "lacks": "data may be older than what was seen" if unsure else "",
+    }
+
+
+def _proof(seen: TracedProgram, wanted: Requirement | None = None) -> dict[str, Any]:
+    """Which test shows it, or why none does."""
+    if wanted and wanted.age_of:
+        bound = min((each.age_bound_ns or 0 for each in _paths(wanted, seen)), default=0)
+        if 0 < bound <= wanted.within:
+            return {"proof": f"at most {time_text(bound)} as long as every deadline is met"}
+        return {"lacks": f"the bound is {time_text(bound)}" if bound else "no analysis bounds it"}
+    if not seen.proved:
+        return {"lacks": "no test proves it: " + (*seen.unproved, "no task set is known")[0]}
+    if wanted:
+        task = next((each for each in seen.tasks if each.name == wanted.thread), None)
+        if task is None or not task.deadline_ns or task.deadline_ns > wanted.within:
+            given = time_text(task.deadline_ns) if task and task.deadline_ns else "not known"
+            return {"lacks": f"what was analysed is its deadline, {given}"}
+    return {"proof": f"{seen.proved[0]}, by the largest C and locks seen"}
+
+
+def _rules(wanted: Requirement, seen: TracedProgram) -> dict[str, Any]:
+    broken = [
+        f"{each.thread} breaks {each.rule} in {count_of(each.jobs, 'job')}"
+        for each in seen.rules
+        if each.rule in wanted.rules and wanted.thread in ("", each.thread) and not each.accepted
+    ]
+    judged = {*seen.rules_judged}
+    missing = [rule for rule in wanted.rules if rule not in judged]
+    lacks = f"not seen: whether {', '.join(missing)} is broken" if missing else ""
+    return {"breaks": "; ".join(broken), "lacks": lacks, "proof": "none was broken" * (not missing)}
+
+
+# -- all runs
+
+
+def judged(
+    wanted: Sequence[Requirement],
+    runs: Sequence[Sequence[Counted]],
+    earlier: Mapping[str, Earlier],
+    doubt: str = "",
+) -> tuple[Required, ...]:
+    """Each requirement over all runs, and attempts before them. ``doubt``: why nothing can be said
+    to be kept; "": it can."""
+    of = {each.id: [one for run in runs for one in run if one.id == each.id] for each in wanted}
+    return tuple(
+        _judged(each, of[each.id], earlier.get(each.id, Earlier()), doubt) for each in wanted
+    )
+
+
+def _judged(wanted: Requirement, runs: Sequence[Counted], before: Earlier, doubt: str) -> Required:
+    jobs, late = (sum(getattr(each, name) for each in (before, *runs)) for name in ("jobs", "late"))
+    sizes = [*before.bursts, *(size for each in runs for size in each.bursts)]
+    lacks = next((each.lacks for each in runs if each.lacks), "" if runs else "it did not run")
+    facts: dict[str, Any] = {
+        "requirement": wanted,
+        "attempts": before.attempts + 1,
+        "jobs": jobs,
+        "late": late,
+        "bursts": len(sizes),
+        "longest": max(sizes, default=0),
+        "worst_ns": max(
+            (each.worst_ns for each in runs if each.worst_ns is not None), default=None
+        ),
+    }
+    again = f" in {count_of(before.attempts + 1, 'attempt')}" * bool(before.attempts)
+    if not wanted.share:
+        breaks = next((each.breaks for each in runs if each.breaks), "")
+        if not breaks and before.late:
+            breaks = f"{count_of(before.late, 'job')} late{again}"
+        why = breaks or lacks or doubt or next((each.proof for each in runs), "")
+        verdict: CaseVerdict = "failed" if breaks else "undecided" if lacks or doubt else "passed"
+        return Required(**facts, verdict=verdict, why=why)
+    allowed = 1 - wanted.share
+    known = (before.weight, before.many)
+    weight = sequential.weight(sizes, known)
+    facts |= {"allowed": allowed, "weight": weight, "assumed": weight == sequential.UNKNOWN_WEIGHT}
+    kept = sequential.decided(late / weight, jobs / weight, allowed) if jobs else None
+    facts["at_most"] = sequential.at_most(late / weight, jobs / weight) if jobs else None
+    words = [f"{late:,} of {count_of(jobs, 'job')} late{again}"]
+    words[0] += f" in {count_of(len(sizes), 'burst')}" * bool(sizes)
+    words[0] += f" (weight {weight:.3g}{', assumed' * facts['assumed']})"
+    if facts["at_most"] is not None:
+        words.append(
+            f"at most {percent_of(facts['at_most'])} are, {percent(round(allowed, 12))} allowed"
+        )
+    if kept is False:
+        return Required(**facts, verdict="failed", why="; ".join(words))
+    if lacks or doubt:
+        return Required(
+            **facts, verdict="undecided", why="; ".join([lacks or doubt, *words * bool(jobs)])
+        )
+    if kept:
+        return Required(**facts, verdict="passed", why="; ".join(words))
+    seconds = sum(each.seconds for each in runs)
+    rate = sum(each.jobs for each in runs) / seconds if seconds else before.rate
+    more = sequential.jobs_until(
+        late / weight, jobs / weight, allowed, late / jobs if jobs else 0.0
+    )
+    facts["needed_s"] = more * weight / rate if rate else math.inf
+    if math.isfinite(facts["needed_s"]):
+        words.append(f"{duration(facts['needed_s'])} more decide it, if it goes on so")
+    else:
+        words.append("no time decides it, if it goes on so")
+    return Required(**facts, verdict="undecided", why="; ".join(words))
+
+
+def percent_of(share: float) -> str:
+    """``0.123 %``: three digits, none of a bound that is rounded down."""
+    digits = 2 - math.floor(math.log10(100 * share))
+    return f"{math.ceil(100 * share * 10.0**digits) / 10.0**digits:.10g} %"
+
+
+def ahead(wanted: Requirement, before: Earlier) -> str:
+    """How long a decision takes, said before anything runs; "": no run decides it."""
+    if not wanted.share:
+        return ""
+    weight, allowed = (
+        sequential.weight(before.bursts, (before.weight, before.many)),
+        1 - wanted.share,
+    )
+    own = (before.late / weight, before.jobs / weight)
+    least, half = (
+        weight * sequential.jobs_until(*own, allowed, share) for share in (0.0, allowed / 2)
+    )
+
+    def time(jobs: float) -> str:
+        return duration(jobs / before.rate) if before.rate else f"{math.ceil(jobs):,} jobs"
+
+    assumed = ", assumed" if weight == sequential.UNKNOWN_WEIGHT else ""
+    return (
+        f"{wanted.id} ({wanted.words}) takes {time(least)} if no job is late, {time(half)} at half"
+        f" the allowed ones (weight of bursts {weight:.3g}{assumed})"
+    )
+
+
+def half_s(found: Sequence[Required], seconds: float) -> float:
+    """How long it takes at most until all are decided that can be, s, where each has half of its
+    allowed late jobs. ``seconds``: what was measured."""
+    longest = 0.0
+    for each in found:
+        if each.open and each.jobs and seconds:
+            more = sequential.jobs_until(0.0, 0.0, each.allowed, each.allowed / 2) * each.weight
+            longest = max(longest, more * seconds / each.jobs)
+    return longest
+
+
+# -- words
+
+
+def sentences(found: Sequence[Required]) -> Iterator[str]:
+    """What is not kept first, then what is not known; of the others their names."""
+    for verdict in ("failed", "undecided"):
+        yield from (
+            f"{each.id} {verdict}: {each.words}." for each in found if each.verdict == verdict
+        )
+    if kept := [each.id for each in found if each.verdict == "passed"]:
+        yield f"Passed: {', '.join(kept)}."
+
+
+def cases(found: Sequence[Required]) -> Iterator[Verdicted]:
+    for each in found:
+        yield Verdicted(
+            name=each.id, group="program.requirement", verdict=each.verdict, message=each.words,
+            weight=each.late,
+        )  # fmt: skip
+
+
+def table(found: Sequence[Required]) -> Table:
+    def column(key: str, heading: str, **more: Any) -> Column:
+        return Column(key=key, heading=heading, **more)
+
+    columns = (
+        column("id", "requirement", words=True),
+        column(
+            "requirement",
+            "what",
+            words=True,
+            terminal=False,
+            value=lambda each: each.requirement.words,
+        ),
+        column("verdict", "verdict", words=True),
+        column("jobs", "jobs"),
+        column("late", "late"),
+        column("bursts", "bursts"),
+        column("longest", "longest burst", spare=True),
+        column("weight", "weight", format=lambda value: f"{value:.3g}", spare=True),
+        column("allowed", "allowed", format=percent),
+        column("at_most", "at most", format=percent_of),
+        column("worst_ns", "worst", format=time_text),
+        column("attempts", "attempts", spare=True),
+        column("why", "why", words=True, long=True, page=True, terminal=False),
+    )
+    return Table(name="requirements", columns=columns, rows=found, title="Requirements")
+
+
+def plain(found: Sequence[Required]) -> list[dict[str, Json]]:
+    """JSON values."""
+    return [
+        {
+            **asdict(each, filter=lambda a, _: a.name != "requirement"),
+            "id": each.id,
+            "asked": each.requirement.words,
+            "needed_s": None if each.needed_s == math.inf else each.needed_s,
+        }
+        for each in found
+    ]
