@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,9 +14,9 @@ from deadbeat.base.kinds.base import ExperimentKind
 from deadbeat.base.kinds.registry import find
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
-from deadbeat.base.store.files import atomic_write, file_hash, make_folder
+from deadbeat.base.store.files import atomic_write, make_folder
 from deadbeat.base.store.place import PROGRAM
-from deadbeat.cli._output import envelope
+from deadbeat.cli.evidence import bundle
 from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
 from deadbeat.program.derive.rtapp import LACKS, rt_app
@@ -59,20 +58,11 @@ def export(
         "perfetto": partial(trace, kind, path, worst),
         "chrt": partial(_lasting, path, form, design),
         "systemd": partial(_lasting, path, form, design),
+        "evidence": lambda folder: _wrote(*bundle(kind, path, folder)),
     }
     if form in writers:
         return writers[form](_needed(out, form))
-    if form == "openmetrics":
-        text = metrics_of(kind, path)
-    else:
-        # What a result says, by which version, and the hash of every file of it.
-        said = envelope(kind.show(path), kind.name)
-        state = kind.state_of(path)
-        files = sorted(each for each in path.rglob("*") if each.is_file())
-        hashes = {str(each.relative_to(path)): file_hash(each) for each in files}
-        evidence_runs = {"planned": state.planned, "done": state.done, "failed": state.failed}
-        found = {key: said[key] for key in ("deadbeat", "kind", "state", "headline", "findings")}
-        text = json.dumps({**found, "runs": evidence_runs, "sha256": hashes}, indent=2) + "\n"
+    text = metrics_of(kind, path)
     if out is None:
         return Shown(kind="export", plain={"text": text}, parts=[text.rstrip("\n")])
     atomic_write(out, text)

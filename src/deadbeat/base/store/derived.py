@@ -111,13 +111,14 @@ def digest_of(folder: Path) -> str:
     """SHA-256 of what was measured in a folder of results: its head and its runs, not what a
     report makes of them. Raises DataError: a file cannot be read."""
     found = hashlib.sha256()
-    for file in sorted(_measured(folder)):
+    for file in sorted(measured_files(folder)):
         name = f"{file.relative_to(folder)}\0{file_hash(file)}\n"
         found.update(name.encode(errors="surrogateescape"))
     return found.hexdigest()
 
 
-def _measured(folder: Path) -> Iterator[Path]:
+def measured_files(folder: Path) -> Iterator[Path]:
+    """Head and runs of a result, not what a report makes of them."""
     yield from filter(Path.is_file, (folder / head for head in HEADS))
     for path in folder.iterdir():
         if path.is_dir() and path.name != _DRAWN:

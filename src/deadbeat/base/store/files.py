@@ -38,6 +38,7 @@ PART_SUFFIX = ".part"
 #: No file of a result is longer: the sparse one of a stranger would fill the memory.
 _DATA_LIMIT = 1 << 30
 Buffer = bytes | memoryview
+_OWN = (".py", ".so", ".toml", ".json")
 _MODE_HINT = "check owner and permissions of the folder"
 
 
@@ -45,6 +46,16 @@ _MODE_HINT = "check owner and permissions of the folder"
 def tool_version() -> str:
     """Version of this deadbeat; written into every file, named when a file is foreign."""
     return version("deadbeat")
+
+
+@functools.cache
+def tool_hash() -> str:
+    """SHA-256 of this deadbeat, as it is installed: its own files by name."""
+    found = hashlib.sha256()
+    root = Path(__file__).parents[2]
+    for path in sorted(each for each in root.rglob("*") if each.suffix in _OWN and each.is_file()):
+        found.update(f"{path.relative_to(root)}\0{file_hash(path)}\n".encode())
+    return found.hexdigest()
 
 
 @contextmanager

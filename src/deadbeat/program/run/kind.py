@@ -29,7 +29,7 @@ from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import Json, count_of, duration, shortened, time_text
 from deadbeat.base.report.document import csv_of
 from deadbeat.base.report.machines import Verdicted
-from deadbeat.base.store.files import file_hash, read_toml
+from deadbeat.base.store.files import file_hash, read_toml, tool_hash
 from deadbeat.base.store.place import PROGRAM, no_result
 from deadbeat.build.programs import toolchain_of
 from deadbeat.build.toolchain import Toolchain
@@ -520,6 +520,7 @@ def _before(
     proof = prove(target, toolchain_of(target, cross=asked.cross)) if target and left else ()
     return {
         **facts_of(own, known),
+        "wheel": tool_hash(),
         "program": {each.name: file_hash(each) for each in files},
         "proof": [asdict(each) for each in proof],
     }
