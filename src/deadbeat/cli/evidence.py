@@ -147,17 +147,9 @@ def _requirements(shown: Shown) -> Iterator[tuple[str, object]]:
         yield f"{each['id']}.asked", each["asked"]
         yield f"{each['id']}.verdict", each["verdict"]
         yield f"{each['id']}.why", each["why"]
-        for key in (
-            "jobs",
-            "late",
-            "bursts",
-            "longest",
-            "weight",
-            "allowed",
-            "at_most",
-            "attempts",
-        ):
-            yield f"{each['id']}.{key}", each[key]
+        for key in _JUDGED:
+            value = each[key]
+            yield f"{each['id']}.{key}", f"{value:.6g}" if isinstance(value, float) else value
         yield f"{each['id']}.assumed", "weight of bursts" if each["assumed"] else "nothing"
         how = "95 %, however often it is looked at" if each["allowed"] else "of a test, not of runs"
         yield f"{each['id']}.confidence", how

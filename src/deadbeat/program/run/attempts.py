@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,14 +64,21 @@ def note(runs: Path, own: Attempt, wanted: Sequence[Requirement], found: Sequenc
         json.dumps(
             asdict(own)
             | {"asked": _asked(asked[each.id]), "thread": asked[each.id].of}
-            | {**asdict(each, filter=lambda a, _: a.name in _KEPT), "failed": bool(each.breaks)}
+            | {name: getattr(each, name) for name in ("jobs", "late", "seconds")}
+            | {"bursts": _packed(each.bursts), "failed": bool(each.breaks)}
         )
         for each in found
     ]
     append_text(runs / LOG, "".join(f"{line}\n" for line in lines))
 
 
-_KEPT = ("jobs", "late", "bursts", "seconds")
+def _packed(sizes: Sequence[int]) -> list[list[int]]:
+    """Each size, and how often it is there."""
+    return [[*each] for each in sorted(Counter(sizes).items())]
+
+
+def _unpacked(packed: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    return tuple(size for size, count in packed for _ in range(count))
 
 
 def earlier(runs: Path, own: Attempt, wanted: Sequence[Requirement]) -> dict[str, Earlier]:
@@ -88,13 +96,14 @@ def _earlier(every: Sequence[Mapping[str, Any]], own: Attempt, wanted: Requireme
         if each["asked"] == asked and each["series"] == own.series and each["id"] != own.id
     ]
     before = [each for each in alike if each["asked"] == asked]
-    sizes = [size for each in before for size in each["bursts"]]
+    sizes = [size for each in before for size in _unpacked(each["bursts"])]
     seconds = sum(each["seconds"] for each in alike if each["jobs"])
     return Earlier(
         attempts=len({each["id"] for each in mine}),
         jobs=sum(each["jobs"] for each in mine),
-        late=sum(each["late"] for each in mine) or sum(each["failed"] for each in mine),
-        bursts=tuple(size for each in mine for size in each["bursts"]),
+        late=sum(each["late"] for each in mine),
+        broken=sum(each["failed"] for each in mine),
+        bursts=tuple(size for each in mine for size in _unpacked(each["bursts"])),
         weight=sum(size * size for size in sizes) / sum(sizes) if sizes else 0.0,
         many=len(sizes),
         rate=sum(each["jobs"] for each in alike) / seconds if seconds else 0.0,
@@ -113,7 +122,8 @@ def _lines(log: Path) -> Iterator[Mapping[str, Any]]:
 
 def facts_of(own: Attempt, before: Mapping[str, Earlier]) -> dict[str, Json]:
     """For the head of a result."""
-    return {"attempt": asdict(own), "earlier": {key: asdict(each) for key, each in before.items()}}
+    known = {key: asdict(each) | {"bursts": _packed(each.bursts)} for key, each in before.items()}
+    return {"attempt": asdict(own), "earlier": known}
 
 
 def read_facts(facts: Mapping[str, Any]) -> tuple[Attempt, dict[str, Earlier]]:
@@ -121,7 +131,7 @@ def read_facts(facts: Mapping[str, Any]) -> tuple[Attempt, dict[str, Earlier]]:
     try:
         before = facts["earlier"].items()
         return Attempt(**facts["attempt"]), {
-            key: Earlier(**{**each, "bursts": tuple(each["bursts"])}) for key, each in before
+            key: Earlier(**{**each, "bursts": _unpacked(each["bursts"])}) for key, each in before
         }
     except (KeyError, TypeError, AttributeError) as error:
         raise DeadbeatError(

@@ -387,8 +387,14 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         records["finish"] = records["start"] + took
         task = marks.MarkedTask(number=0, name="made up", period_ns=10**6, deadline_ns=10**6)
         found = marks.Marks(tasks=(task,), records=records, dropped=0)
+        wanted = self._spec.requirement
         return ProgramRun(
-            key=key, started="", seconds=2.0, status=None, tasks=tasks_of(found, self._spec)
+            key=key,
+            started="",
+            seconds=2.0,
+            status=None,
+            tasks=tasks_of(found, self._spec),
+            required=tuple(counted(each, NOTHING, None, found, 2.0) for each in wanted),
         )
 
 

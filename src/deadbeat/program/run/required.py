@@ -42,13 +42,14 @@ class Counted:
 @frozen(kw_only=True)
 class Earlier:
     """What is known before the first run. Of the same program, settings and requirement:
-    ``attempts`` and what they showed; of any version of the program on this machine: the ``weight``
-    of ``many`` bursts, and ``rate`` jobs a second (0: not known)."""
+    ``attempts`` and what they showed, ``broken`` in so many runs; of any version of the program on
+    this machine: the ``weight`` of ``many`` bursts, ``rate`` jobs a second (0: not known)."""
 
     attempts: int = 0
     jobs: int = 0
     late: int = 0
     bursts: tuple[int, ...] = ()
+    broken: int = 0
     weight: float = 0.0
     many: int = 0
     rate: float = 0.0
@@ -93,7 +94,11 @@ class Required:
 
 
 def counted(
-    wanted: Requirement, seen: TracedProgram, derived: DerivedRun, marks: Marks, seconds: float
+    wanted: Requirement,
+    seen: TracedProgram,
+    derived: DerivedRun | None,
+    marks: Marks,
+    seconds: float,
 ) -> Counted:
     """What a run of ``seconds`` showed of what is ``wanted``."""
     lost = seen.lost or seen.dropped or marks.dropped
@@ -127,18 +132,18 @@ def counted(
 
 
 def _responses(
-    wanted: Requirement, derived: DerivedRun, marks: Marks
+    wanted: Requirement, derived: DerivedRun | None, marks: Marks
 ) -> tuple[list[str], tuple[NDArray[Any], NDArray[Any]] | None]:
     """The threads that there are, and release and end of the jobs of this one."""
     marked = [task.name for task in marks.tasks]
-    names = [*dict.fromkeys([*marked, *derived.jobs])]
+    names = [*dict.fromkeys([*marked, *(derived.jobs if derived else ())])]
     if wanted.thread in marked:
         rows = marks.records[
             marks.records["task"] == marks.tasks[marked.index(wanted.thread)].number
         ]
         rows = rows[np.argsort(rows["release"], kind="stable")]
         return names, (rows["release"].astype(np.int64), rows["finish"].astype(np.int64))
-    if wanted.thread not in derived.jobs:
+    if derived is None or wanted.thread not in derived.jobs:
         return names, None
     period = next(each.period_ns for each in derived.tasks if each.name == wanted.thread)
     release, end, _ = single_jobs(derived.jobs[wanted.thread], period or 0)
@@ -230,8 +235,8 @@ def _judged(wanted: Requirement, runs: Sequence[Counted], before: Earlier, doubt
     again = f" in {count_of(before.attempts + 1, 'attempt')}" * bool(before.attempts)
     if not wanted.share:
         breaks = next((each.breaks for each in runs if each.breaks), "")
-        if not breaks and before.late:
-            breaks = f"{count_of(before.late, 'job')} late{again}"
+        if not breaks and before.broken:
+            breaks = f"not kept in {count_of(before.broken, 'run')} of earlier attempts"
         why = breaks or lacks or doubt or next((each.proof for each in runs), "")
         verdict: CaseVerdict = "failed" if breaks else "undecided" if lacks or doubt else "passed"
         return Required(**facts, verdict=verdict, why=why)

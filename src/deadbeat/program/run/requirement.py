@@ -53,14 +53,14 @@ def percent(share: float) -> str:
 
 @frozen
 class Requirements:
-    """Tables by identifier; canonical: in order of the file."""
+    """Tables by identifier; canonical: in its order."""
 
     def parse(self, value: Any) -> tuple[Requirement, ...]:
         if not isinstance(value, Mapping):
             raise rules.refuse(
                 f"{shown(value)} is no table", '[requirement.R-1], thread = "control"'
             )
-        found = tuple(_parsed(str(id), table) for id, table in value.items())
+        found = tuple(_parsed(str(id), table) for id, table in sorted(value.items()))
         ages = [each.of for each in found if each.age_of]
         if len({*ages}) < len(ages):
             twice = next(each for each in ages if ages.count(each) > 1)
