@@ -18,12 +18,15 @@ from deadbeat.base.model.words import Json, duration, time_text
 from deadbeat.base.store.files import storing
 from deadbeat.base.store.place import CAMPAIGN, LATEST
 from deadbeat.base.store.serial import to_plain
+from deadbeat.build.toolchain import Toolchain
 from deadbeat.cli._measure import say_simulated
 from deadbeat.cli._output import Part, say, table
 from deadbeat.cli._progress import Watch
 from deadbeat.cli._signals import interruptible
 from deadbeat.machine.targets.base import LOCAL
+from deadbeat.machine.targets.local import LocalTarget
 from deadbeat.machine.targets.opening import open_target
+from deadbeat.program.run.proving import Proof, prove
 from deadbeat.tasksets.catalog import Catalog, lacking, load_catalog
 from deadbeat.tasksets.contention.emitting import emit_tree
 from deadbeat.tasksets.contention.spec import specify
@@ -184,12 +187,21 @@ def selftest(
         ]
         for check in outcome.checks
     ]
+    proofs: tuple[Proof, ...] = ()
+    if kind == "hardware" and words["target"] is None:
+        with LocalTarget() as here:
+            proofs = prove(here, Toolchain.find())
+    rows += [[each.name, "run", _WORDS[each.passed], "", "", each.words] for each in proofs]
     columns = ["check", "kind", "result", "value", "expected", "what it says"]
+    bad = [f"FAILED: {each.name}: {each.words}" for each in proofs if each.passed is False]
+    passed, verdict = outcome.passed and not bad, _verdict(outcome)
+    verdict = bad[0] if bad and outcome.passed else verdict
+    plain = {**attrs.asdict(outcome), "passed": passed, "platform": kind}
     return Shown(
-        headline=_verdict(outcome),
-        plain={**attrs.asdict(outcome), "passed": outcome.passed, "platform": kind},
-        parts=[table(columns, rows, numeric=["value"]), *_cores(outcome), _verdict(outcome)],
-        status=0 if outcome.passed else 1,
+        headline=verdict,
+        plain={**plain, "run": [attrs.asdict(each) for each in proofs]},
+        parts=[table(columns, rows, numeric=["value"]), *_cores(outcome), verdict],
+        status=0 if passed else 1,
     )
 
 

@@ -57,14 +57,21 @@ def prove(target: Target, made: Toolchain) -> tuple[Proof, ...]:
 
 
 def _compared(own: np.ndarray, seen: np.ndarray) -> list[Proof]:
-    """What the program says of its jobs, beside what was seen of them."""
-    late = int((own > _PERIOD).sum())
-    found = int((seen > _PERIOD).sum())
+    """What the program says of its jobs, beside what was seen of them. What holds a job up after
+    it has looked at the clock is seen, and right."""
     same = len(own) == len(seen)
-    text = f"{found} of {late} late jobs of {len(own)} were found" + f", {len(seen)} jobs seen" * (
-        not same
-    )
-    injected = Proof(name="injected lateness", passed=same and found == late, words=text)
+    late = own > _PERIOD
+    if same:
+        found = int((late & (seen > _PERIOD)).sum())
+        wrong = int((~late & (seen > _PERIOD) & (seen - own < _APART)).sum())
+        text = (
+            f"{found} of {late.sum()} late jobs of {len(own)} were found, {wrong} more called late"
+        )
+        borders = int((np.abs(own - _PERIOD) < _APART).sum())
+        right = found >= late.sum() - borders and wrong <= borders
+    else:
+        right, text = False, f"{len(seen)} of {len(own)} jobs were seen"
+    injected = Proof(name="injected lateness", passed=right, words=text)
     if not same:
         return [injected]
     apart = int(np.median(np.abs(seen - own)))
