@@ -50,8 +50,7 @@ result/            what was measured, file by file
 def bundle(kind: ExperimentKind, path: Path, out: Path) -> list[Path]:
     """Writes the evidence of a result; the files. Raises UsageError: the folder is not empty, or
     nothing was measured."""
-    if out.exists() and (not out.is_dir() or [*out.iterdir()]):
-        raise UsageError(f"--out: {out} is there already", "name a folder that is new")
+    _make_room(out)
     if out.resolve().is_relative_to(path.resolve()):
         raise UsageError(f"--out: {out} is in the result itself", "name a folder elsewhere")
     shown, state = kind.show(path), kind.state_of(path)
@@ -81,6 +80,18 @@ def bundle(kind: ExperimentKind, path: Path, out: Path) -> list[Path]:
     manifest = "".join(f"{hashes[name]}  {name}\n" for name in sorted(hashes))
     atomic_write(out / _MANIFEST, manifest)
     return [out / name for name in (*made, _MANIFEST)]
+
+
+def _make_room(out: Path) -> None:
+    """Removes the files of an earlier bundle. Raises UsageError: there are others."""
+    manifest = out / _MANIFEST
+    text = manifest.read_text(errors="replace") if manifest.is_file() else ""
+    named = {line.partition("  ")[2] for line in text.splitlines()} | {_MANIFEST}
+    there = [each for each in out.rglob("*") if not each.is_dir()] if out.is_dir() else []
+    if (out.exists() and not out.is_dir()) or {str(e.relative_to(out)) for e in there} - named:
+        raise UsageError(f"--out: {out} holds something else", "name a folder that is new")
+    for each in there:
+        each.unlink()
 
 
 def _inside(value: Any) -> Mapping[str, Any]:
