@@ -12,7 +12,7 @@ from helpers.programs import ROOT, command_of
 from test_injected_causes import tracefs  # noqa: F401 - a fixture
 
 from deadbeat.cli.main import main
-from deadbeat.program.run.required import Counted, Earlier, Required, ahead, judged
+from deadbeat.program.run.required import CountedRun, Earlier, Required, ahead, judged
 from deadbeat.program.run.requirement import Requirement
 
 SHARE = 0.001
@@ -34,11 +34,11 @@ def looked_at(
     bursts: list[tuple[float, int]], jobs: int, looks: int, known: Earlier
 ) -> tuple[Required, int]:
     """The verdict as soon as there is one, and after how many jobs."""
-    runs: list[list[Counted]] = []
+    runs: list[list[CountedRun]] = []
     for look in range(looks):
         first, last = jobs * look // looks, jobs * (look + 1) // looks
         mine = tuple(size for at, size in bursts if first <= at < last)
-        run = Counted(id="R-1", jobs=last - first, late=sum(mine), bursts=mine, seconds=1.0)
+        run = CountedRun(id="R-1", jobs=last - first, late=sum(mine), bursts=mine, seconds=1.0)
         runs.append([run])
         (found,) = judged([WANTED], runs, {"R-1": known})
         if not found.open:

@@ -6,11 +6,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+import shutil
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from attrs import evolve, frozen
 
 from deadbeat.base.kinds.base import ExperimentKind
 from deadbeat.base.kinds.shown import Shown
@@ -18,7 +21,7 @@ from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.words import Json, inside
 from deadbeat.base.report.document import flatten
 from deadbeat.base.store.derived import measured_files
-from deadbeat.base.store.files import atomic_write, file_hash, read_bytes, read_json
+from deadbeat.base.store.files import atomic_write, copy_file, file_hash, part_path, read_json
 from deadbeat.base.store.place import HEADS, FolderState
 from deadbeat.cli._output import envelope
 
@@ -27,11 +30,12 @@ _STATEMENT, _PREDICATE = (
     "https://in-toto.io/Statement/v1",
     "https://in-toto.io/attestation/test-result/v0.1",
 )
+_LOST = ("jobs-lost", "events-cut", "gaps-lost", "marks-dropped")
 _RESULTS = {"passed": "passedTests", "failed": "failedTests"}
 _JUDGED = ("jobs", "late", "bursts", "longest", "weight", "allowed", "at_most", "attempts")
 _READ = """What is in this folder, which deadbeat wrote of one result. It is checked with
 
-    sha256sum --check --quiet manifest.sha256
+    sha256sum -c --quiet manifest.sha256
 
 and signed, if that is wanted, as any file is: manifest.sha256 has the hash of all others.
 
@@ -47,55 +51,79 @@ result/            what was measured, file by file
 """
 
 
+@frozen(kw_only=True)
+class _Assessed:
+    """A result: its head, and its answer, as JSON values."""
+
+    kind: str
+    shown: Shown
+    state: FolderState
+    head: Any
+    plain: Any
+
+    @property
+    def spec(self) -> Any:
+        return self.head.get("spec") or {}
+
+    @property
+    def platform(self) -> Any:
+        return self.head.get("platform") or {}
+
+
 def bundle(kind: ExperimentKind, path: Path, out: Path) -> list[Path]:
-    """Writes the evidence of a result; the files. Raises UsageError: the folder is not empty, or
-    nothing was measured."""
-    _make_room(out)
-    if out.resolve().is_relative_to(path.resolve()):
-        raise UsageError(f"--out: {out} is in the result itself", "name a folder elsewhere")
-    shown, state = kind.show(path), kind.state_of(path)
+    """Writes the evidence of a result, in place of an earlier one; the files. Raises UsageError:
+    the folder holds something else, or nothing was measured."""
+    _check_place(out, path)
+    shown = kind.show(path)
     if shown.empty:
         raise UsageError(f"{path.name} holds no result yet", "measure first")
-    head = next((name for name in HEADS if (path / name).is_file()), None)
-    facts = read_json(path / head, what="head", hint="measure again", tool=True) if head else {}
-    said = envelope(shown, kind.name)
-    said["results"] = {**inside(shown.plain), "path": path.name, "report": None}
+    name = next((name for name in HEADS if (path / name).is_file()), "")
+    head = read_json(path / name, what="head", hint="measure again", tool=True) if name else {}
+    found = _Assessed(
+        kind=kind.name,
+        shown=shown,
+        state=kind.state_of(path),
+        head=head,
+        plain={**inside(shown.plain), "path": path.name, "report": None},
+    )
     made = {
         "README.txt": _READ,
-        "answer.json": _text(said),
-        "facts.txt": _lines(_facts(shown, state, facts, said)),
-        "requirements.txt": _lines(_requirements(shown)),
-        "not-covered.txt": "".join(f"{line}\n" for line in _not_covered(shown, state, facts)),
-        "repeat.toml": _repeat(kind, facts),
+        "answer.json": _text(envelope(evolve(shown, plain=found.plain), kind.name)),
+        "facts.txt": _lines(_facts(found)),
+        "requirements.txt": _lines(_requirements(found)),
+        "not-covered.txt": "".join(f"{line}\n" for line in _not_covered(found)),
+        "repeat.toml": _repeat(found),
         "matrix.txt": "\n".join(_matrix()),
-        "statement.json": _text(_statement(shown, state, facts)),
+        "statement.json": _text(_statement(found)),
     }
-    copies = {f"result/{file.relative_to(path)}": file for file in measured_files(path)}
-    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in made.items()}
-    hashes |= {name: file_hash(file) for name, file in copies.items()}
-    for name, text in made.items():
-        atomic_write(out / name, text)
-    for name, file in copies.items():
-        atomic_write(out / name, read_bytes(file, what="file", hint="measure again"))
-    manifest = "".join(f"{hashes[name]}  {name}\n" for name in sorted(hashes))
-    atomic_write(out / _MANIFEST, manifest)
+    part = part_path(out)
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        for name, text in made.items():
+            atomic_write(part / name, text)
+        for file in measured_files(path):
+            copy_file(file, part / "result" / file.relative_to(path))
+        names = sorted(str(each.relative_to(part)) for each in part.rglob("*") if each.is_file())
+        lines = [f"{file_hash(part / name)}  {name}\n" for name in names]
+        atomic_write(part / _MANIFEST, "".join(lines))
+        if out.exists():
+            shutil.rmtree(out)
+        part.rename(out)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
     return [out / name for name in (*made, _MANIFEST)]
 
 
-def _make_room(out: Path) -> None:
-    """Removes the files of an earlier bundle. Raises UsageError: there are others."""
+def _check_place(out: Path, path: Path) -> None:
+    """Raises UsageError: it is in the result, or holds more than an earlier bundle."""
+    if out.resolve().is_relative_to(path.resolve()):
+        raise UsageError(f"--out: {out} is in the result itself", "name a folder elsewhere")
     manifest = out / _MANIFEST
     text = manifest.read_text(errors="replace") if manifest.is_file() else ""
     named = {line.partition("  ")[2] for line in text.splitlines()} | {_MANIFEST}
-    there = [each for each in out.rglob("*") if not each.is_dir()] if out.is_dir() else []
-    if (out.exists() and not out.is_dir()) or {str(e.relative_to(out)) for e in there} - named:
+    there = {str(each.relative_to(out)) for each in out.rglob("*") if not each.is_dir()}
+    if (out.exists() and not out.is_dir()) or there - named:
         raise UsageError(f"--out: {out} holds something else", "name a folder that is new")
-    for each in there:
-        each.unlink()
-
-
-def _inside(value: Any) -> Mapping[str, Any]:
-    return inside(value)
 
 
 def _text(value: Any) -> str:
@@ -107,116 +135,101 @@ def _lines(found: Iterator[tuple[str, object]]) -> str:
     return "".join(f"{key}: {' '.join(str(value).split())}\n" for key, value in found)
 
 
-def incomplete(shown: Shown, state: FolderState) -> list[str]:
+def _incomplete(found: _Assessed) -> list[str]:
     """Why a result is not complete; none: it is."""
-    lost = ("jobs-lost", "events-cut", "gaps-lost", "marks-dropped")
-    found = [each.message for each in (shown.document.findings if shown.document else ())
-             if each.id in lost and each.severity != "info"]  # fmt: skip
-    found += [f"{state.failed} runs have no result"] * bool(state.failed)
-    found += [f"{shown.invalid} runs are invalid"] * bool(shown.invalid)
+    shown, state = found.shown, found.state
+    findings = shown.document.findings if shown.document else ()
+    why = [e.message for e in findings if e.id in _LOST and e.severity != "info"]
+    why += [f"{state.failed} runs have no result"] * bool(state.failed)
+    why += [f"{shown.invalid} runs are invalid"] * bool(shown.invalid)
     if shown.state not in ("finished", "measured"):
-        found.append(f"it is {shown.state}: {state.done} of {state.planned} runs")
-    plain = _inside(shown.plain)
-    if lost_events := plain.get("lost"):
-        found.append(f"{lost_events} events were lost")
-    return [*dict.fromkeys(found)]
+        why.append(f"it is {shown.state}: {state.done} of {state.planned} runs")
+    why += [f"{found.plain.get('lost')} events were lost"] * bool(found.plain.get("lost"))
+    return [*dict.fromkeys(why)]
 
 
-def _facts(
-    shown: Shown, state: FolderState, head: Mapping[str, Any], said: Mapping[str, Any]
-) -> Iterator[tuple[str, object]]:
-    lacking = incomplete(shown, state)
-    yield "result", f"{state.name}, of deadbeat {said['kind']}"
+def _facts(found: _Assessed) -> Iterator[tuple[str, object]]:
+    head, state, lacking = found.head, found.state, _incomplete(found)
+    yield "result", f"{state.name}, of deadbeat {found.kind}"
     yield "complete", f"no: {'; '.join(lacking)}" if lacking else "yes"
-    yield "answer", shown.headline
+    yield "answer", found.shown.headline
     yield "runs", f"{state.done} of {state.planned} planned, {state.failed} without a result"
     for key, name in (("program", "program"), ("commit", "program.commit"), ("tool", "tool")):
-        for path, value in flatten(head.get(key) or "not recorded", name):
-            yield path, value
+        yield from flatten(head.get(key) or "not recorded", name)
     yield "tool.sha256", head.get("wheel", "not recorded")
-    proof = head.get("proof")
-    if not isinstance(proof, Sequence) or not proof:
-        yield "self-test", "none was run with this result"
-    for each in proof or ():
+    for each in head.get("proof") or ():
         words = {True: "passed", False: "FAILED", None: "not done"}[each["passed"]]
         yield "self-test", f"{each['name']}: {words}: {each['words']}"
-    platform = _inside(head.get("platform", {}))
-    tuned = _inside(platform.get("details", {})).get("tuned")
+    if not head.get("proof"):
+        yield "self-test", "none was run with this result"
+    tuned = inside(found.platform.get("details")).get("tuned")
     yield "changed", f"{tuned or 'nothing'}: settings of the machine that deadbeat had changed"
-    for path, value in flatten(platform, "machine"):
-        yield path, value
-    for each in shown.document.findings if shown.document else ():
-        yield f"finding.{each.id}", f"{each.severity}: {each.message}"
-    for path, value in flatten(_inside(head.get("spec", {})), "asked"):
-        yield path, value
+    yield from flatten(found.platform, "machine")
+    for finding in found.shown.document.findings if found.shown.document else ():
+        yield f"finding.{finding.id}", f"{finding.severity}: {finding.message}"
+    yield from flatten(found.spec, "asked")
 
 
-def _requirements(shown: Shown) -> Iterator[tuple[str, object]]:
+def _requirements(found: _Assessed) -> Iterator[tuple[str, object]]:
     """What was judged: requirements with their bounds, else every condition of the result."""
-    asked = _inside(shown.plain).get("requirements")
-    for each in asked if isinstance(asked, list) else ():
-        yield f"{each['id']}.asked", each["asked"]
-        yield f"{each['id']}.verdict", each["verdict"]
-        yield f"{each['id']}.why", each["why"]
+    asked = found.plain.get("requirements") or ()
+    for each in asked:
+        name = each["id"]
+        for key in ("asked", "verdict", "why"):
+            yield f"{name}.{key}", each[key]
         for key in _JUDGED:
             value = each[key]
-            yield f"{each['id']}.{key}", f"{value:.6g}" if isinstance(value, float) else value
-        yield f"{each['id']}.assumed", "weight of bursts" if each["assumed"] else "nothing"
+            yield f"{name}.{key}", f"{value:.6g}" if isinstance(value, float) else value
+        yield f"{name}.assumed", "weight of bursts" if each["assumed"] else "nothing"
         how = "95 %, however often it is looked at" if each["allowed"] else "of a test, not of runs"
-        yield f"{each['id']}.confidence", how
-    if not asked:
-        for case in shown.cases:
-            yield f"{case.group}.{case.name}", f"{case.verdict}: {case.message}"
+        yield f"{name}.confidence", how
+    for case in () if asked else found.shown.cases:
+        yield f"{case.group}.{case.name}", f"{case.verdict}: {case.message}"
 
 
-def _not_covered(shown: Shown, state: FolderState, head: Mapping[str, Any]) -> Iterator[str]:
-    yield from (f"incomplete: {each}" for each in incomplete(shown, state))
-    plain, spec = _inside(shown.plain), _inside(head.get("spec", {}))
+def _not_covered(found: _Assessed) -> Iterator[str]:
+    yield from (f"incomplete: {each}" for each in _incomplete(found))
     for key in ("not_seen", "rules_not_seen"):
-        for each in plain.get(key) or ():
-            yield f"not seen: {each}"
-    for each in spec.get("allow") or ():
-        yield f"accepted by the user: {each}"
-    for each in plain.get("requirements") or ():
+        yield from (f"not seen: {each}" for each in found.plain.get(key) or ())
+    yield from (f"accepted by the user: {each}" for each in found.spec.get("allow") or ())
+    for each in found.plain.get("requirements") or ():
         if each["verdict"] != "passed":
             yield f"not shown: {each['id']}: {each['why']}"
-    platform = _inside(head.get("platform", {}))
-    cpus = ", ".join(map(str, platform.get("cpus") or ())) or "unknown"
+    cpus = ", ".join(map(str, found.platform.get("cpus") or ())) or "unknown"
     yield f"machines and CPUs: this one alone, CPUs {cpus}, in the settings of facts.txt"
-    beside = shlex.join(spec.get("beside") or ())
+    beside = shlex.join(found.spec.get("beside") or ())
     yield f"loads beside it: {beside or 'none that deadbeat started'}"
     yield "modes, inputs and paths of the program that did not run"
     yield "worst cases: the largest that was seen is no bound; a bound is of the test that is named"
 
 
-def _repeat(kind: ExperimentKind, head: Mapping[str, Any]) -> str:
-    spec = _inside(head.get("spec", {}))
-    tables = [f"\n[requirement.{json.dumps(id)}]\n{_toml(_inside(each))}"
-              for id, each in _inside(spec.get("requirement", {})).items()]  # fmt: skip
-    rest = {key: value for key, value in spec.items() if key != "requirement"}
-    plain = {key: value for key, value in rest.items() if not isinstance(value, Mapping)}
-    inner = [
-        f"\n[{key}]\n{_toml(value)}" for key, value in rest.items() if isinstance(value, Mapping)
-    ]
+def _repeat(found: _Assessed) -> str:
+    """A file of the command's parameters."""
+    tables: dict[str, Any] = {
+        "": {k: v for k, v in found.spec.items() if not isinstance(v, Mapping)}
+    }
+    for key, value in found.spec.items():
+        if key == "requirement":
+            tables |= {f"requirement.{json.dumps(id)}": each for id, each in value.items()}
+        elif isinstance(value, Mapping):
+            tables[key] = value
+    texts = [f"\n[{name}]\n" * bool(name) + _toml(table) for name, table in tables.items()]
     return (
-        f"# deadbeat {kind.name} --file repeat.toml\n"
+        f"# deadbeat {found.kind} --file repeat.toml\n"
         "# with the program, machine, kernel and settings of facts.txt; what is drawn by chance\n"
-        "# has its seed here, or is drawn from the names of runs.\n"
-        f"{_toml(plain)}{''.join(inner)}{''.join(tables)}"
+        f"# has its seed here, or is drawn from the names of runs.\n{''.join(texts)}"
     )
 
 
 def _toml(values: Mapping[str, Json]) -> str:
-    kept = {key: value for key, value in values.items() if value not in (None, [], {})}
-    return "".join(
-        f"{key} = {json.dumps(value)}\n" for key, value in kept.items() if not _nested(value)
-    )
+    """Keys with values and lists of values, in a form that TOML shares with JSON."""
 
+    def plain(value: Json) -> bool:
+        inner = value if isinstance(value, list) else [value]
+        return not any(isinstance(each, Mapping | list) for each in inner)
 
-def _nested(value: Json) -> bool:
-    return isinstance(value, Mapping) or (
-        isinstance(value, list) and any(isinstance(each, Mapping | list) for each in value)
-    )
+    kept = {k: v for k, v in values.items() if v not in (None, [], {}) and plain(v)}
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in kept.items())
 
 
 def _matrix() -> Iterator[str]:
@@ -230,24 +243,24 @@ def _matrix() -> Iterator[str]:
     yield ""
 
 
-def _statement(shown: Shown, state: FolderState, head: Mapping[str, Any]) -> dict[str, Any]:
-    asked = [case for case in shown.cases if case.group.endswith(".requirement")]
-    cases = asked or [*shown.cases]
-    names: dict[str, list[str]] = {"passedTests": [], "warnedTests": [], "failedTests": []}
-    for case in cases:
-        names[_RESULTS.get(case.verdict, "warnedTests")].append(case.name)
-    warned = names["warnedTests"] or incomplete(shown, state)
-    result = "FAILED" if names["failedTests"] else "WARNED" if warned else "PASSED"
-    programs = _inside(head.get("program", {}))
-    digests = {str(name): str(value) for name, value in programs.items()}
-    answer = hashlib.sha256(shown.headline.encode()).hexdigest()
-    subject = [
-        {"name": name, "digest": {"sha256": value}}
-        for name, value in (digests or {f"answer of {state.name}": answer}).items()
-    ]
+def _statement(found: _Assessed) -> Json:
+    """An in-toto statement; its subject are the program's files, else the answer."""
+    every = found.shown.cases
+    cases = [case for case in every if case.group.endswith(".requirement")] or every
+    names = {
+        key: [case.name for case in cases if _RESULTS.get(case.verdict, "warnedTests") == key]
+        for key in ("passedTests", "warnedTests", "failedTests")
+    }
+    warned = names["warnedTests"] or _incomplete(found)
+    answer = hashlib.sha256(found.shown.headline.encode()).hexdigest()
+    digests = found.head.get("program") or {f"answer of {found.state.name}": answer}
     return {
         "_type": _STATEMENT,
-        "subject": subject,
+        "subject": [{"name": k, "digest": {"sha256": v}} for k, v in digests.items()],
         "predicateType": _PREDICATE,
-        "predicate": {"result": result, "configuration": [], **names},
+        "predicate": {
+            "result": "FAILED" if names["failedTests"] else "WARNED" if warned else "PASSED",
+            "configuration": [],
+            **names,
+        },
     }

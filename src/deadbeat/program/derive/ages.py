@@ -60,7 +60,7 @@ class DataPath:
     """Threads that hand on data. Of ``jobs`` of the last one, ``share`` of all, the age of the data
     that they used, and until a sender ended (``sending``); of ``releases`` of the first, the
     reaction to them; times in ns. ``quantiles``: of ages and reactions, at `SHARES`. ``misses``:
-    jobs with data older than ``deadline_ns``, in ``bursts`` of so many.
+    jobs with data older than ``deadline_ns``, in ``bursts`` of these sizes.
     ``worst``: stages of the oldest data; their job ended ``at_ns`` after the recording's begin.
     ``at_least``: they may be older. The bounds hold as long as every job meets its deadline and
     sends (sched.chains)."""

@@ -21,7 +21,7 @@ from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import append_text, file_hash
-from deadbeat.program.run.required import Counted, Earlier
+from deadbeat.program.run.required import CountedRun, Earlier
 from deadbeat.program.run.requirement import Requirement, Requirements
 
 LOG = ".requirements.jsonl"
@@ -57,19 +57,42 @@ def _asked(wanted: Requirement) -> str:
     return _hash(Requirements.plain((wanted,))[wanted.id])
 
 
-def note(runs: Path, own: Attempt, wanted: Sequence[Requirement], found: Sequence[Counted]) -> None:
+@frozen(kw_only=True)
+class AttemptRun:
+    """A line: one run of an `Attempt`, with one requirement, by hash and by thread."""
+
+    id: str
+    series: str
+    place: str
+    asked: str
+    thread: str
+    jobs: int
+    late: int
+    seconds: float
+    bursts: tuple[int, ...]
+    failed: bool
+
+
+def note(
+    runs: Path, own: Attempt, wanted: Sequence[Requirement], found: Sequence[CountedRun]
+) -> None:
     """Adds a run."""
     asked = {each.id: each for each in wanted}
     lines = [
-        json.dumps(
-            asdict(own)
-            | {"asked": _asked(asked[each.id]), "thread": asked[each.id].of}
-            | {name: getattr(each, name) for name in ("jobs", "late", "seconds")}
-            | {"bursts": _packed(each.bursts), "failed": bool(each.breaks)}
+        AttemptRun(
+            **asdict(own),
+            asked=_asked(asked[each.id]),
+            thread=asked[each.id].of,
+            jobs=each.jobs,
+            late=each.late,
+            seconds=each.seconds,
+            bursts=each.bursts,
+            failed=bool(each.breaks),
         )
         for each in found
     ]
-    append_text(runs / LOG, "".join(f"{line}\n" for line in lines))
+    texts = (json.dumps({**asdict(each), "bursts": _packed(each.bursts)}) for each in lines)
+    append_text(runs / LOG, "".join(f"{text}\n" for text in texts))
 
 
 def _packed(sizes: Sequence[int]) -> list[list[int]]:
@@ -87,35 +110,30 @@ def earlier(runs: Path, own: Attempt, wanted: Sequence[Requirement]) -> dict[str
     return {each.id: _earlier(every, own, each) for each in wanted}
 
 
-def _earlier(every: Sequence[Mapping[str, Any]], own: Attempt, wanted: Requirement) -> Earlier:
-    asked, of = _asked(wanted), wanted.of
-    alike = [each for each in every if each["place"] == own.place and each["thread"] == of]
-    mine = [
-        each
-        for each in alike
-        if each["asked"] == asked and each["series"] == own.series and each["id"] != own.id
-    ]
-    before = [each for each in alike if each["asked"] == asked]
-    sizes = [size for each in before for size in _unpacked(each["bursts"])]
-    seconds = sum(each["seconds"] for each in alike if each["jobs"])
+def _earlier(every: Sequence[AttemptRun], own: Attempt, wanted: Requirement) -> Earlier:
+    alike = [each for each in every if (each.place, each.thread) == (own.place, wanted.of)]
+    before = [each for each in alike if each.asked == _asked(wanted)]
+    mine = [each for each in before if each.series == own.series and each.id != own.id]
+    sizes = [size for each in before for size in each.bursts]
+    seconds = sum(each.seconds for each in alike if each.jobs)
     return Earlier(
-        attempts=len({each["id"] for each in mine}),
-        jobs=sum(each["jobs"] for each in mine),
-        late=sum(each["late"] for each in mine),
-        broken=sum(each["failed"] for each in mine),
-        bursts=tuple(size for each in mine for size in _unpacked(each["bursts"])),
+        attempts=len({each.id for each in mine}),
+        jobs=sum(each.jobs for each in mine),
+        late=sum(each.late for each in mine),
+        broken=sum(each.failed for each in mine),
+        bursts=tuple(size for each in mine for size in each.bursts),
         weight=sum(size * size for size in sizes) / sum(sizes) if sizes else 0.0,
         many=len(sizes),
-        rate=sum(each["jobs"] for each in alike) / seconds if seconds else 0.0,
+        rate=sum(each.jobs for each in alike) / seconds if seconds else 0.0,
     )
 
 
-def _lines(log: Path) -> Iterator[Mapping[str, Any]]:
+def _lines(log: Path) -> Iterator[AttemptRun]:
     """Lines that are whole; others were cut by a full disk."""
     for line in log.read_text(errors="replace").splitlines() if log.is_file() else ():
         try:
             found = json.loads(line)
-            yield {**found, "id": str(found["id"])}
+            yield AttemptRun(**{**found, "bursts": _unpacked(found["bursts"])})
         except (ValueError, TypeError, KeyError):
             continue
 
@@ -126,7 +144,7 @@ def facts_of(own: Attempt, before: Mapping[str, Earlier]) -> dict[str, Json]:
     return {"attempt": asdict(own), "earlier": known}
 
 
-def read_facts(facts: Mapping[str, Any]) -> tuple[Attempt, dict[str, Earlier]]:
+def read_facts(facts: Any) -> tuple[Attempt, dict[str, Earlier]]:
     """From the head of a result. Raises DeadbeatError: it is of no requirement."""
     try:
         before = facts["earlier"].items()

@@ -7,7 +7,6 @@ import random
 import re
 import shlex
 import signal
-import subprocess
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -40,6 +39,7 @@ from deadbeat.machine.settings.tuning_plan import plan as tuning_plan
 from deadbeat.machine.targets import marks
 from deadbeat.machine.targets.base import Target, is_here
 from deadbeat.machine.targets.guarded import check_user, ended_words, found
+from deadbeat.machine.targets.local import LocalTarget
 from deadbeat.machine.targets.opening import opened
 from deadbeat.program.derive.ages import ages_of
 from deadbeat.program.derive.lives import lives
@@ -510,11 +510,11 @@ def _before(
     """Builds it, and says how long a decision takes; what is known of requirements, the program,
     and whether this tool sees what is late here."""
     if spec.build and left:
-        done = subprocess.run(spec.build, shell=True, stdout=2, check=False)
+        with LocalTarget() as here:
+            done = here.run(("sh", "-c", spec.build))
         if done.returncode:
-            raise DeadbeatError(
-                f"{spec.build} ended {ended_words(done.returncode)}", "mend it first"
-            )
+            last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+            raise DeadbeatError(f"{spec.build} ended {ended_words(done.returncode)}: {last}")
     if not spec.requirement:
         return {}
     files = [*dict.fromkeys(_files(spec.command))]

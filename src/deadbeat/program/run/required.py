@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import asdict, frozen
+from attrs import asdict, evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.words import Json, count_of, duration, time_text
@@ -23,10 +23,10 @@ from deadbeat.program.run.traced import TracedProgram
 
 
 @frozen(kw_only=True)
-class Counted:
-    """What a run showed of a requirement. ``late``: jobs, in ``bursts`` of so many; ``breaks``: how
-    it is not kept, whatever else is seen; ``proof``: which test shows it; ``lacks``: why it cannot
-    be said to be kept."""
+class CountedRun:
+    """What a run showed of a requirement. ``late``: jobs, in ``bursts`` of these sizes; ``breaks``:
+    how it is not kept, whatever else is seen; ``proof``: which test shows it; ``lacks``: why it
+    cannot be said to be kept."""
 
     id: str
     jobs: int = 0
@@ -42,7 +42,7 @@ class Counted:
 @frozen(kw_only=True)
 class Earlier:
     """What is known before the first run. Of the same program, settings and requirement:
-    ``attempts`` and what they showed, ``broken`` in so many runs; of any version of the program on
+    ``attempts`` and what they showed, runs with it ``broken``; of any version of the program on
     this machine: the ``weight`` of ``many`` bursts, ``rate`` jobs a second (0: not known)."""
 
     attempts: int = 0
@@ -99,36 +99,37 @@ def counted(
     derived: DerivedRun | None,
     marks: Marks,
     seconds: float,
-) -> Counted:
+) -> CountedRun:
     """What a run of ``seconds`` showed of what is ``wanted``."""
     lost = seen.lost or seen.dropped or marks.dropped
-    facts: dict[str, Any] = {"id": wanted.id, "seconds": seconds}
-    lacks = f"{count_of(lost, 'event')} lost: what was late then is not known" if lost else ""
+    lacks = f"{count_of(lost, 'event')} lost: what happened then is not known" if lost else ""
+    found = CountedRun(id=wanted.id, seconds=seconds, lacks=lacks)
     if wanted.rules:
-        return Counted(**facts, **_rules(wanted, seen))
+        return _rules(wanted, seen, found)
     if wanted.proved:
         late = [task for task in seen.known if task.misses]
         breaks = f"{late[0].name} missed {late[0].misses:,} deadlines" if late else ""
-        return Counted(**facts, breaks=breaks, **_proof(seen))
+        return _proved(None, seen, evolve(found, breaks=breaks))
     if wanted.age_of:
-        facts |= _ages(wanted, seen)
+        found = _aged(wanted, seen, found)
     else:
         names, responses = _responses(wanted, derived, marks)
         if responses is None:
             there = ", ".join(names) or "none"
-            return Counted(**facts, lacks=f"there is no thread {wanted.thread} with jobs ({there})")
+            return evolve(found, lacks=f"there is no thread {wanted.thread} with jobs ({there})")
         release, end = responses
         late_ones = end - release > wanted.within
-        facts |= {
-            "jobs": len(end),
-            "late": int(late_ones.sum()),
-            "bursts": bursts(release, end, late_ones),
-            "worst_ns": int((end - release).max(initial=0)),
-        }
-    if not wanted.share:
-        breaks = f"it took {time_text(facts['worst_ns'])}" * bool(facts["late"])
-        facts |= {"breaks": breaks, **_proof(seen, wanted)}
-    return Counted(**{**facts, "lacks": facts.get("lacks") or lacks})
+        found = evolve(
+            found,
+            jobs=len(end),
+            late=int(late_ones.sum()),
+            bursts=bursts(release, end, late_ones),
+            worst_ns=int((end - release).max(initial=0)),
+        )
+    if wanted.share:
+        return found
+    breaks = f"it took {time_text(found.worst_ns)}" * bool(found.late)
+    return _proved(wanted, seen, evolve(found, breaks=breaks))
 
 
 def _responses(
@@ -155,49 +156,53 @@ def _paths(wanted: Requirement, seen: TracedProgram) -> list[DataPath]:
     return [each for each in seen.paths if (each.tasks[-1], each.tasks[0]) == ends]
 
 
-def _ages(wanted: Requirement, seen: TracedProgram) -> dict[str, Any]:
-    """Of the path that has most old data."""
+def _aged(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> CountedRun:
+    """With ages along the path that has most old data."""
     mine = _paths(wanted, seen)
     if not mine:
-        return {"lacks": f"no link from {wanted.age_of} to {wanted.thread} was seen"}
+        return evolve(found, lacks=f"no link from {wanted.age_of} to {wanted.thread} was seen")
     path = max(mine, key=lambda each: (each.misses or 0, each.age_max_ns or 0))
-    unsure = any(each.at_least for each in mine)
-    return {
-        "jobs": path.jobs,
-        "late": path.misses or 0,
-        "bursts": path.bursts,
-        "worst_ns": path.age_max_ns,
-        "lacks": "data may be older than what was seen" if unsure else "",
-    }
+    unsure = "data may be older than what was seen" * any(each.at_least for each in mine)
+    return evolve(
+        found,
+        jobs=path.jobs,
+        late=path.misses or 0,
+        bursts=path.bursts,
+        worst_ns=path.age_max_ns,
+        lacks=found.lacks or unsure,
+    )
 
 
-def _proof(seen: TracedProgram, wanted: Requirement | None = None) -> dict[str, Any]:
-    """Which test shows it, or why none does."""
+def _proved(wanted: Requirement | None, seen: TracedProgram, found: CountedRun) -> CountedRun:
+    """With which test shows it, or why none does."""
+    proof, lacks = "", found.lacks
     if wanted and wanted.age_of:
         bound = min((each.age_bound_ns or 0 for each in _paths(wanted, seen)), default=0)
         if 0 < bound <= wanted.within:
-            return {"proof": f"at most {time_text(bound)} as long as every deadline is met"}
-        return {"lacks": f"the bound is {time_text(bound)}" if bound else "no analysis bounds it"}
-    if not seen.proved:
-        return {"lacks": "no test proves it: " + (*seen.unproved, "no task set is known")[0]}
-    if wanted:
-        task = next((each for each in seen.tasks if each.name == wanted.thread), None)
-        if task is None or not task.deadline_ns or task.deadline_ns > wanted.within:
-            given = time_text(task.deadline_ns) if task and task.deadline_ns else "not known"
-            return {"lacks": f"what was analysed is its deadline, {given}"}
-    return {"proof": f"{seen.proved[0]}, by the largest C and locks seen"}
+            proof = f"at most {time_text(bound)} as long as every deadline is met"
+        lacks = lacks or f"the bound is {time_text(bound)}" * (bound > 0) or "no analysis bounds it"
+    elif not seen.proved:
+        lacks = lacks or "no test proves it: " + (*seen.unproved, "no task set is known")[0]
+    else:
+        proof = f"{seen.proved[0]}, by the largest C and locks seen"
+        task = next((each for each in seen.tasks if wanted and each.name == wanted.thread), None)
+        if wanted and (task is None or not 0 < (task.deadline_ns or 0) <= wanted.within):
+            given = time_text(task.deadline_ns if task else None)
+            proof, lacks = "", lacks or f"what was analysed is its deadline, {given}"
+    return evolve(found, proof=proof, lacks=found.lacks if proof else lacks)
 
 
-def _rules(wanted: Requirement, seen: TracedProgram) -> dict[str, Any]:
+def _rules(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> CountedRun:
     broken = [
         f"{each.thread} breaks {each.rule} in {count_of(each.jobs, 'job')}"
         for each in seen.rules
         if each.rule in wanted.rules and wanted.thread in ("", each.thread) and not each.accepted
     ]
-    judged = {*seen.rules_judged}
-    missing = [rule for rule in wanted.rules if rule not in judged]
-    lacks = f"not seen: whether {', '.join(missing)} is broken" if missing else ""
-    return {"breaks": "; ".join(broken), "lacks": lacks, "proof": "none was broken" * (not missing)}
+    missing = [rule for rule in wanted.rules if rule not in seen.rules_judged]
+    lacks = found.lacks or f"not seen: whether {', '.join(missing)} is broken" * bool(missing)
+    if wanted.thread and wanted.thread not in [each.name for each in seen.known]:
+        lacks = f"there is no thread {wanted.thread} with jobs"
+    return evolve(found, breaks="; ".join(broken), proof="none was broken", lacks=lacks)
 
 
 # -- all runs
@@ -205,7 +210,7 @@ def _rules(wanted: Requirement, seen: TracedProgram) -> dict[str, Any]:
 
 def judged(
     wanted: Sequence[Requirement],
-    runs: Sequence[Sequence[Counted]],
+    runs: Sequence[Sequence[CountedRun]],
     earlier: Mapping[str, Earlier],
     doubt: str = "",
 ) -> tuple[Required, ...]:
@@ -217,61 +222,72 @@ def judged(
     )
 
 
-def _judged(wanted: Requirement, runs: Sequence[Counted], before: Earlier, doubt: str) -> Required:
-    jobs, late = (sum(getattr(each, name) for each in (before, *runs)) for name in ("jobs", "late"))
+def _judged(
+    wanted: Requirement, runs: Sequence[CountedRun], before: Earlier, doubt: str
+) -> Required:
     sizes = [*before.bursts, *(size for each in runs for size in each.bursts)]
     lacks = next((each.lacks for each in runs if each.lacks), "" if runs else "it did not run")
-    facts: dict[str, Any] = {
-        "requirement": wanted,
-        "attempts": before.attempts + 1,
-        "jobs": jobs,
-        "late": late,
-        "bursts": len(sizes),
-        "longest": max(sizes, default=0),
-        "worst_ns": max(
-            (each.worst_ns for each in runs if each.worst_ns is not None), default=None
-        ),
-    }
-    again = f" in {count_of(before.attempts + 1, 'attempt')}" * bool(before.attempts)
-    if not wanted.share:
-        breaks = next((each.breaks for each in runs if each.breaks), "")
-        if not breaks and before.broken:
-            breaks = f"not kept in {count_of(before.broken, 'run')} of earlier attempts"
-        why = breaks or lacks or doubt or next((each.proof for each in runs), "")
-        verdict: CaseVerdict = "failed" if breaks else "undecided" if lacks or doubt else "passed"
-        return Required(**facts, verdict=verdict, why=why)
-    allowed = 1 - wanted.share
-    known = (before.weight, before.many)
-    weight = sequential.weight(sizes, known)
-    facts |= {"allowed": allowed, "weight": weight, "assumed": weight == sequential.UNKNOWN_WEIGHT}
-    kept = sequential.decided(late / weight, jobs / weight, allowed) if jobs else None
-    facts["at_most"] = sequential.at_most(late / weight, jobs / weight) if jobs else None
-    words = [f"{late:,} of {count_of(jobs, 'job')} late{again}"]
-    words[0] += f" in {count_of(len(sizes), 'burst')}" * bool(sizes)
-    words[0] += f" (weight {weight:.3g}{', assumed' * facts['assumed']})"
-    if facts["at_most"] is not None:
-        words.append(
-            f"at most {percent_of(facts['at_most'])} are, {percent(round(allowed, 12))} allowed"
-        )
-    if kept is False:
-        return Required(**facts, verdict="failed", why="; ".join(words))
-    if lacks or doubt:
-        return Required(
-            **facts, verdict="undecided", why="; ".join([lacks or doubt, *words * bool(jobs)])
-        )
-    if kept:
-        return Required(**facts, verdict="passed", why="; ".join(words))
-    seconds = sum(each.seconds for each in runs)
-    rate = sum(each.jobs for each in runs) / seconds if seconds else before.rate
-    more = sequential.jobs_until(
-        late / weight, jobs / weight, allowed, late / jobs if jobs else 0.0
+    found = Required(
+        requirement=wanted,
+        verdict="undecided",
+        why="",
+        attempts=before.attempts + 1,
+        jobs=before.jobs + sum(each.jobs for each in runs),
+        late=before.late + sum(each.late for each in runs),
+        bursts=len(sizes),
+        longest=max(sizes, default=0),
+        worst_ns=max((each.worst_ns for each in runs if each.worst_ns is not None), default=None),
     )
-    facts["needed_s"] = more * weight / rate if rate else math.inf
-    if math.isfinite(facts["needed_s"]):
-        words.append(f"{duration(facts['needed_s'])} more decide it, if it goes on so")
+    if wanted.share:
+        weight = sequential.weight(sizes, (before.weight, before.many))
+        assumed = weight == sequential.UNKNOWN_WEIGHT
+        return _share(evolve(found, weight=weight, assumed=assumed), runs, before, lacks or doubt)
+    breaks = next((each.breaks for each in runs if each.breaks), "")
+    if not breaks and before.broken:
+        breaks = f"not kept in {count_of(before.broken, 'run')} of earlier attempts"
+    why = breaks or lacks or doubt or next((each.proof for each in runs), "")
+    verdict: CaseVerdict = "failed" if breaks else "undecided" if lacks or doubt else "passed"
+    return evolve(found, verdict=verdict, why=why)
+
+
+def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: str) -> Required:
+    """With the verdict on a share of jobs."""
+    allowed, weight = 1 - found.requirement.share, found.weight
+    late, jobs = found.late / weight, found.jobs / weight
+    kept = sequential.decided(late, jobs, allowed) if jobs else None
+    at_most = sequential.at_most(late, jobs) if jobs else None
+    many = count_of(found.bursts, "burst")
+    words = [
+        f"{found.late:,} of {count_of(found.jobs, 'job')} late"
+        f"{f' in {found.attempts} attempts' * (found.attempts > 1)}"
+        f"{f' in {many}' * bool(found.bursts)}"
+        f" (weight {weight:.3g}{', assumed' * found.assumed})"
+    ]
+    if at_most is not None:
+        words.append(f"at most {percent_of(at_most)} are, {percent(round(allowed, 12))} allowed")
+    verdict: CaseVerdict = "undecided"
+    needed_s = None
+    if kept is False:
+        verdict = "failed"
+    elif doubt:
+        words.insert(0, doubt)
+    elif kept:
+        verdict = "passed"
     else:
-        words.append("no time decides it, if it goes on so")
-    return Required(**facts, verdict="undecided", why="; ".join(words))
+        seconds = sum(each.seconds for each in runs)
+        rate = sum(each.jobs for each in runs) / seconds if seconds else before.rate
+        more = sequential.jobs_until(late, jobs, allowed, late / jobs if jobs else 0.0)
+        needed_s = more * weight / rate if rate else math.inf
+        time = "no time decides" if math.isinf(needed_s) else f"{duration(needed_s)} more decide"
+        words.append(f"{time} it, if it goes on so")
+    return evolve(
+        found,
+        verdict=verdict,
+        why="; ".join(words),
+        allowed=allowed,
+        at_most=at_most,
+        needed_s=needed_s,
+    )
 
 
 def percent_of(share: float) -> str:
@@ -284,10 +300,8 @@ def ahead(wanted: Requirement, before: Earlier) -> str:
     """How long a decision takes, said before anything runs; "": no run decides it."""
     if not wanted.share:
         return ""
-    weight, allowed = (
-        sequential.weight(before.bursts, (before.weight, before.many)),
-        1 - wanted.share,
-    )
+    weight = sequential.weight(before.bursts, (before.weight, before.many))
+    allowed = 1 - wanted.share
     own = (before.late / weight, before.jobs / weight)
     least, half = (
         weight * sequential.jobs_until(*own, allowed, share) for share in (0.0, allowed / 2)

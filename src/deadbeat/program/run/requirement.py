@@ -9,7 +9,7 @@ from typing import Any
 from attrs import fields_dict, frozen
 
 from deadbeat.base.model import rules
-from deadbeat.base.model.words import nearest, shown, time_text
+from deadbeat.base.model.words import Json, nearest, shown, time_text
 
 _TIME = rules.DurationNs(1_000, 3600 * 10**9)
 _SHARE = rules.Ratio("0", "1")
@@ -31,7 +31,7 @@ class Requirement:
 
     @property
     def of(self) -> str:
-        """As `--deadline` names it."""
+        """The name that `--deadline` has for it."""
         return f"{self.thread}<-{self.age_of}" if self.age_of else self.thread
 
     @property
@@ -68,11 +68,11 @@ class Requirements:
         return found
 
     @staticmethod
-    def plain(found: tuple[Requirement, ...]) -> dict[str, Any]:
+    def plain(found: tuple[Requirement, ...]) -> dict[str, Json]:
         return {each.id: dict(_plain(each)) for each in found}
 
 
-def _plain(found: Requirement) -> Iterator[tuple[str, Any]]:
+def _plain(found: Requirement) -> Iterator[tuple[str, Json]]:
     for key in _KEYS:
         if value := getattr(found, key):
             kept = [*value] if key == "rules" else f"{value}ns" if key == "within" else value

@@ -35,7 +35,7 @@ from deadbeat.program.derive.broken import BrokenRule
 from deadbeat.program.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.run.attempts import read_facts
-from deadbeat.program.run.required import Counted, Required, half_s, judged
+from deadbeat.program.run.required import CountedRun, Required, half_s, judged
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import TracedProgram, worst_task
 from deadbeat.program.run.tries import ProgramChange, Tried
@@ -101,7 +101,7 @@ class ProgramRun(StoredRun):
     killed: int = 0
     missed_at: str = ""
     misses: int = 0
-    required: tuple[Counted, ...] = ()
+    required: tuple[CountedRun, ...] = ()
 
 
 @frozen(kw_only=True)
