@@ -64,7 +64,7 @@ def commands(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
 
 #: Help of a command that measures needs its specification; nothing draws or computes.
 MEASURING = (
-    *("breakdown", "contention", "interfere", "latency", "load", "primitives", "run"),
+    *("bisect", "breakdown", "contention", "interfere", "latency", "load", "primitives", "run"),
     "sched study",
 )
 

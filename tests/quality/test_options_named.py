@@ -15,9 +15,9 @@ VERBS = tomllib.loads((ROOT / "src/deadbeat/cli/verbs/deadbeat.toml").read_text(
 #: Of every command; of programs that texts name beside deadbeat.
 EVERY = {"--help", "--version", "--debug", "--quiet", "--no-color"}
 FOREIGN = {
-    "--cap-add", "--cyclic", "--exclude-perf", "--fsys-tarfile", "--no-optional-locks",
+    "--cap-add", "--cyclic", "--exclude-perf", "--format", "--fsys-tarfile", "--no-optional-locks",
     "--no-thread", "--occurrence", "--porcelain", "--security-opt", "--short", "--state",
-    "--temp-path", "--type", "--ulimit", "--wildcards",
+    "--temp-path", "--type", "--ulimit", "--unshallow", "--wildcards",
 }  # fmt: skip
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 

@@ -122,7 +122,7 @@ def command(name: str) -> click.Command:
             *options_in(own.file),
             *value_options(values),
             *taken,
-            *([failing, *CI] if own.machine else []),
+            *([failing, *CI] if own.machine or own.fail_on else []),
             *machine,
             opt("--fresh", "Start again: a result that --name names is replaced."),
             opt("--time-budget TIME", "End within 30m or 2h; the same command continues."),
@@ -280,6 +280,14 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 
+def _bisect(layer: Layer, options: Mapping[str, Json]) -> None:
+    for name, metavar in (("range", "GOOD..BAD"), ("command", "CMD")):
+        if options[name]:
+            layer.put(name, options[name], metavar)
+    if "command" not in layer.values and not options["file"]:
+        raise UsageError("no program is named", "deadbeat bisect GOOD..BAD -- ./program ARGUMENT")
+
+
 _ARGUMENTS = Path("args.xml")
 
 
@@ -320,6 +328,7 @@ def _beside(layer: Layer, options: Mapping[str, Json]) -> None:
 
 #: What completes what was typed, of commands that need it.
 _ADJUST: Mapping[str, Callable[[Layer, dict[str, Any]], None]] = {
+    "bisect": _bisect,
     "contention": _both_axes,
     "contention-random": _mode,
     "latency": _beside,

@@ -14,5 +14,6 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "interfere": ("deadbeat.tasksets.interfere.kind", "experiment.json", ""),
     "primitives": ("deadbeat.latencies.primitives.kind", "experiment.json", ""),
     "run": ("deadbeat.program.run.kind", "program.json", ""),
+    "bisect": ("deadbeat.program.bisect.kind", "experiment.json", ""),
     "study": ("deadbeat.sched.study.kind", "study.json", ""),
 }

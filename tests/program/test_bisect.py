@@ -1,0 +1,327 @@
+"""Truth: made repositories, of which it is known which commit changes what the program prints."""
+
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import frozen
+from helpers.answers import Capture, answer, answer_of
+
+from deadbeat.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Figures of one program, run again and again on a busy host (CPU time of 0.1 s of work).
+RECORDED = [float(x) for x in Path(__file__).with_name("host_runs.txt").read_text().split()]
+#: The program of a commit: its level times the noise of the run, which a file beside counts.
+PROGRAM = """#!/bin/sh
+read -r n <"$1/count"; n=$((n + 1)); echo $n >"$1/count"
+noise=$(sed -n "${{n}}p" "$1/noise")
+echo "took: $(({level} * noise / 1000)) units"
+"""
+NAME = "made <made@example.com>"
+
+
+@frozen(kw_only=True)
+class Made:
+    """A repository: its folder, commits in order, and places of those that change something."""
+
+    folder: Path
+    commits: list[str]
+    changes: list[int]
+
+    def span(self, good: int = 0, bad: int = -1) -> str:
+        return f"{self.commits[good]}..{self.commits[bad]}"
+
+
+def made(
+    folder: Path,
+    seed: int,
+    effect: float,
+    *,
+    commits: int = 64,
+    changes: int = 1,
+    broken: float = 0.0,
+    noise: list[float] | None = None,
+) -> Made:
+    """Every commit changes a line; some the level of the program, too, by ``effect``. A share of
+    ``broken`` does not build. ``noise``: factors of the runs in a row."""
+    draw = random.Random(seed)
+    places = sorted(draw.sample(range(1, commits), changes))
+    level, stream = 1_000_000, []
+    for place in range(commits):
+        level = round(level * (1 + effect)) if place in places else level
+        text = PROGRAM.format(level=level) + f"# {place}\n"
+        bad = 0 < place < commits - 1 and draw.random() < broken
+        build = f"test -f program.in && {'false' if bad else 'cp program.in program'}\n"
+        subject = f"change {place}"
+        stream.append(
+            f"commit refs/heads/main\nmark :{place + 1}\ncommitter {NAME} {10**9 + place} +0000\n"
+            f"data {len(subject)}\n{subject}\nM 755 inline program.in\ndata {len(text)}\n{text}\n"
+            f"M 644 inline build.sh\ndata {len(build)}\n{build}\n"
+        )
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "fast-import", "--quiet", said="".join(stream))
+    git(folder, "reset", "-q", "--hard")
+    beside = folder.parent / f"{folder.name}-noise"
+    beside.mkdir()
+    if noise is None:
+        noise = [1 + draw.gauss(0, 0.02) for _ in range(4000)]
+    (beside / "noise").write_text("".join(f"{round(1000 * each)}\n" for each in noise))
+    (beside / "count").write_text("0\n")
+    return Made(folder=folder, commits=git(folder, "rev-list", "--reverse", "main").split(),
+                changes=places)  # fmt: skip
+
+
+def git(folder: Path, *words: str, said: str = "") -> str:
+    own = ("-c", "user.name=made", "-c", "user.email=made@example.com")
+    return subprocess.run(
+        ("git", *own, *words), cwd=folder, input=said, text=True, capture_output=True, check=True
+    ).stdout
+
+
+def words(repository: Made, *more: str, span: str = "") -> list[str]:
+    beside = repository.folder.parent / f"{repository.folder.name}-noise"
+    runs = str(repository.folder.parent / "runs")
+    return [
+        "bisect", span or repository.span(), "--metric", "stdout:took", "--build",
+        "chmod +x program.in && sh build.sh", "--no-figures", "--runs", runs, *more,
+        "--", "./program", str(beside),
+    ]  # fmt: skip
+
+
+def state(folder: Path) -> tuple[str, ...]:
+    """All that a user sees of the repository; the index is not read anew."""
+    status = git(folder, "--no-optional-locks", "status", "--porcelain", "--ignored")
+    return (
+        status, git(folder, "rev-parse", "HEAD"), git(folder, "worktree", "list"),
+        git(folder, "for-each-ref"), str(sorted((folder / ".git").iterdir())),
+        str((folder / ".git/index").stat().st_mtime_ns),
+    )  # fmt: skip
+
+
+def left(path: Path) -> set[str]:
+    """What is to be gone of a result."""
+    return {each.name for each in path.iterdir()} & {"clone", "trees", "printed.part"}
+
+
+def found(capsys: Capture, repository: Made, *more: str, span: str = "") -> dict[str, Any]:
+    os.chdir(repository.folder)
+    capsys.readouterr()
+    assert main(words(repository, "--json", *more, span=span)) == 0
+    return dict(answer_of(capsys.readouterr().out))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_commit_is_named_and_nothing_else_changes(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 1, 0.05, broken=0.1)
+    (repository.folder / "program.in").write_text("a change that is not committed\n")
+    before = state(repository.folder)
+    os.chdir(repository.folder)
+    assert main(words(repository)) == 0
+    out, err = capsys.readouterr()
+    (place,) = repository.changes
+    assert f"{repository.commits[place][:10]} (change {place}) changes took by +" in out
+    assert "proved in " in out
+    assert "changes that are not committed stay as they are; they are not measured" in err
+    assert state(repository.folder) == before
+    runs = folder / "runs"
+    assert not left(runs / "bisect")
+    shown = answer(capsys, "show", "bisect", "--runs", str(runs))
+    assert shown["commits"] == [repository.commits[place]]
+    effect = shown["effect"]
+    assert effect["low"] < 0.05 < effect["high"]
+    assert shown["probability"] >= 0.95
+    assert main(words(repository, "--fail-on", "change", "--name", "again")) == 1
+
+
+def test_a_repository_without_a_change(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 2, 0.0)
+    shown = found(capsys, repository)
+    assert shown["ended"] == "equal"
+    assert shown["commits"] == []
+    assert "No difference of took is shown between" in shown["headline"]
+
+
+def test_figures_without_noise_take_few_runs(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 3, 0.01, noise=[1.0] * 999)
+    shown = found(capsys, repository)
+    assert shown["commits"] == [repository.commits[repository.changes[0]]]
+    assert shown["runs"] <= 4 * (4 + 6 + 8)
+
+
+def test_a_commit_beside_one_that_does_not_build_is_a_range(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 4, 0.1, commits=8, broken=1.0)
+    shown = found(capsys, repository)
+    assert shown["commits"] == repository.commits[1:]
+    assert len(shown["left_out"]) == 6
+    assert "its build ended with status 1" in shown["headline"]
+
+
+def test_the_better_end_as_bad_one(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 5, -0.1)
+    shown = found(capsys, repository)
+    assert shown["ended"] == "wrong"
+    assert "Swap the ends, or --set better=more" in shown["headline"]
+    shown = found(capsys, repository, "--set", "better=more", "--name", "more")
+    assert shown["commits"] == [repository.commits[repository.changes[0]]]
+
+
+def test_the_time_is_over(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 6, 0.1)
+    shown = found(capsys, repository, "--for", "1s", "--build", "sleep 0.3; sh build.sh")
+    assert shown["ended"] == "over"
+    assert "not proved" in shown["headline"] or "No difference" in shown["headline"]
+
+
+def test_what_was_changed_on_a_branch_is_its_merge(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 7, 0.0, commits=6, noise=[1.0] * 999)
+    place = repository.folder
+    git(place, "checkout", "-q", "-b", "side", repository.commits[2])
+    for number in range(3):
+        (place / f"side{number}").write_text("\n")
+        git(place, "add", "-A")
+        git(place, "commit", "-q", "-m", f"side {number}")
+    text = (place / "program.in").read_text().replace("1000000", "1200000")
+    (place / "program.in").write_text(text)
+    git(place, "commit", "-q", "-a", "-m", "slower")
+    git(place, "checkout", "-q", "main")
+    git(place, "merge", "-q", "-X", "theirs", "-m", "merged", "side")
+    shown = found(capsys, repository, span=f"{repository.commits[0]}..main")
+    assert shown["commits"] == [git(place, "rev-parse", "main").strip()]
+
+
+def refused(capsys: Capture, typed: list[str], status: int = 2) -> str:
+    assert main(typed) == status
+    (line,) = [row for row in capsys.readouterr().err.splitlines() if "error" in row]
+    return line
+
+
+def test_bad_input_is_one_line(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 8, 0.1, commits=4)
+    place = repository.folder
+    git(place, "checkout", "-q", "--orphan", "other")
+    git(place, "commit", "-q", "-m", "other")
+    os.chdir(place)
+    cases = {
+        repository.span(3, 0): f"(the other way round: {repository.span(0, 3)})",
+        repository.span(0, 0): "are one commit",
+        "other..main": "other is no ancestor of main",
+        "main": '"main" is not GOOD..BAD',
+        "main..nope": '"nope" names no commit here',
+        "main..--all": '"--all" names no commit here',
+        "main...other": "is not GOOD..BAD",
+    }
+    for span, expected in cases.items():
+        assert expected in refused(capsys, words(repository, span=span))
+    assert "no program is named" in refused(capsys, ["bisect", repository.span()])
+    assert "stdout names no figure" in refused(capsys, words(repository, "--metric", "stdout"))
+    assert "is of the whole program" in refused(capsys, words(repository, "--metric", "cpu:a"))
+    assert not (folder / "runs").exists()
+    for build, expected in (("false", "its build ended with status 1"), ("true", "does not start")):
+        line = refused(capsys, words(repository, "--build", build), 3)
+        assert f"the good end {repository.commits[0][:10]}" in line
+        assert expected in line
+    line = refused(capsys, words(repository, "--metric", "stdout:nothing"), 3)
+    assert 'it prints no number behind "nothing"' in line
+    shallow = folder / "shallow"
+    git(folder, "clone", "-q", "--depth", "2", "-b", "main", f"file://{place}", str(shallow))
+    os.chdir(shallow)
+    assert "a shallow clone (git fetch --unshallow)" in refused(capsys, words(repository))
+    os.chdir(folder)
+    assert "no repository here" in refused(capsys, words(repository))
+
+
+def killed(typed: list[str], place: Path, after: int, number: signal.Signals) -> int:
+    """The command, killed when it has stored as many blocks; its status."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    process = subprocess.Popen(
+        (sys.executable, "-m", "deadbeat", *typed), cwd=place, env=env,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    stored = place.parent / "runs/bisect/runs"
+    while process.poll() is None:
+        if stored.is_dir() and len([*stored.iterdir()]) >= after:
+            process.send_signal(number)
+            break
+        time.sleep(0.001)
+    return process.wait()
+
+
+def test_a_killed_search_goes_on_to_the_same_answer(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 9, 0.05)
+    before = state(repository.folder)
+    typed = words(repository)
+    for after, number in ((0, signal.SIGKILL), (5, signal.SIGKILL), (9, signal.SIGINT)):
+        assert killed(typed, repository.folder, after, number) != 0
+        assert state(repository.folder) == before
+    stored = {path: path.read_bytes() for path in (folder / "runs/bisect/runs").iterdir()}
+    assert len(stored) >= 7
+    shown = found(capsys, repository)
+    assert shown["commits"] == [repository.commits[repository.changes[0]]]
+    assert all(path.read_bytes() == data for path, data in stored.items())
+    assert state(repository.folder) == before
+    assert not left(folder / "runs/bisect")
+
+
+def recorded(seed: int, scale: float = 1.0) -> list[float]:
+    """Noise of this host: the recorded runs from a place on."""
+    at = random.Random(seed).randrange(len(RECORDED))
+    typical = sorted(RECORDED)[len(RECORDED) // 2]
+    return [(each / typical) ** scale for each in (RECORDED[at:] + RECORDED[:at]) * 2]
+
+
+#: Standard deviation of the logarithm of a recorded run.
+SIGMA = 0.13
+
+
+def judged(capsys: Capture, repository: Made, *more: str) -> str:
+    """``right``: the commit, or at most 4 that hold it; ``open``: not proved; or ``wrong``."""
+    shown = found(capsys, repository, "--for", "5min", *more)
+    named = [repository.commits.index(each) for each in shown["commits"]]
+    holds = bool({*named} & {*repository.changes})
+    if shown["ended"] == "proved":
+        return "right" if holds and len(named) <= 4 else "wrong"
+    return "right" if holds and len(named) <= 4 else "open"
+
+
+@pytest.mark.slow
+def test_of_repositories_over_recorded_runs_95_percent_are_right(
+    folder: Path, capsys: Capture
+) -> None:
+    """One, two and three standard deviations; commits that do not build; two changes."""
+    outcomes = {}
+    for seed in range(28):
+        sigmas, kind = 1 + seed % 3, seed % 4
+        repository = made(
+            folder / f"r{seed}",
+            seed,
+            math.expm1(SIGMA * sigmas),
+            changes=2 if kind == 3 else 1,
+            broken=0.2 * (kind == 2),
+            noise=recorded(seed),
+        )
+        outcomes[seed] = judged(capsys, repository, "--name", f"r{seed}")
+    assert "wrong" not in outcomes.values(), outcomes
+    assert [*outcomes.values()].count("right") >= 0.95 * len(outcomes), outcomes
+
+
+@pytest.mark.slow
+def test_repositories_without_a_change_over_recorded_runs(folder: Path, capsys: Capture) -> None:
+    for seed in range(34):
+        repository = made(folder / f"r{seed}", 100 + seed, 0.0, noise=recorded(100 + seed))
+        shown = found(capsys, repository, "--for", "20s", "--name", f"r{seed}")
+        assert (shown["commits"], shown["ended"] in ("equal", "over")) == ([], True), seed
+        assert "No difference of took is shown" in shown["headline"], seed
