@@ -149,6 +149,6 @@ def test_runs_without_the_file_that_says_whose_are_damaged(tmp_path: Path) -> No
     for name in ("x", "empty"):
         (tmp_path / name / "runs").mkdir(parents=True)
     (tmp_path / "x" / "runs" / "0004.plain.0001.json").write_text("{}")
-    (found,) = beheaded(tmp_path)
+    (found,) = beheaded(tmp_path.iterdir())
     assert (found.name, found.state) == ("x", "damaged")
     assert "holds runs, but none of campaign.json, latency.json, load.json" in found.problem

@@ -31,6 +31,7 @@ _SMALL = frozenset(
 _EXCEPTIONS = {
     "--fail-on": "what can fail differs by verb",
     "--list": "what there is to list differs by verb",
+    "--machine": "kind of kernels, or name of results",
     "--force": "what is overridden differs by verb",
     "--out": "what is written differs by verb",
     "--format": "what is written differs by verb",
@@ -116,13 +117,13 @@ def test_placeholders_name_what_they_stand_for() -> None:
 
 
 def test_the_command_set_fits_in_ones_head() -> None:
-    """21 verbs, 29 with sub-verbs, 132 names of options; the rest are keys."""
+    """21 verbs, 29 with sub-verbs, 133 names of options; the rest are keys."""
     context = click.Context(root)
     verbs = [root.get_command(context, name) for name in root.list_commands(context)]
     below = [each.list_commands(context) for each in verbs if isinstance(each, click.Group)]
     assert len(verbs) <= 21
     assert len(verbs) - len(below) + sum(map(len, below)) <= 29
-    assert len({option.opts[-1] for _, option in options()}) <= 132
+    assert len({option.opts[-1] for _, option in options()}) <= 133
 
 
 #: What every verb that measures has; and the verbs.

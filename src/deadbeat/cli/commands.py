@@ -141,7 +141,9 @@ def _without(mode: str, words: list[str]) -> list[str] | None:
 
 
 #: What ``deadbeat list`` knows.
-LISTS = tuple(cast(Any, row_of("deadbeat"))["modes"]["list"])
+LISTS = tuple(
+    word for word in cast(Any, row_of("deadbeat"))["modes"]["list"] if not word.startswith("-")
+)
 root = Verbs(
     "deadbeat",
     KINDS,

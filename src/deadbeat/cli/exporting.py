@@ -16,6 +16,7 @@ from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.store.files import atomic_write, make_folder
 from deadbeat.base.store.place import PROGRAM
+from deadbeat.cli.archive import pack
 from deadbeat.cli.evidence import bundle
 from deadbeat.cli.machine import emit
 from deadbeat.cli.results import metrics_of
@@ -53,6 +54,7 @@ def export(
         "c": partial(_twin, path, form),
         "rt-app": partial(_twin, path, form),
         "task-system": partial(_system, kind, path, runs, keys),
+        "archive": partial(_archive, path),
         "csv": partial(_tables, kind, path),
         "samples": partial(samples, kind, path),
         "perfetto": partial(trace, kind, path, worst),
@@ -73,6 +75,11 @@ def _needed(out: Path | None, form: str) -> Path:
     if out is None:
         raise UsageError(f"--as {form} writes files", "say where: --out PATH")
     return out
+
+
+def _archive(path: Path, out: Path) -> Shown:
+    pack(path, out)
+    return _wrote(out)
 
 
 def _wrote(*files: Path) -> Shown:

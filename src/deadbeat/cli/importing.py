@@ -16,15 +16,17 @@ from typing import Any
 from attrs import evolve
 
 from deadbeat.base.kinds.base import Begin
-from deadbeat.base.kinds.registry import kind_of
+from deadbeat.base.kinds.registry import find, kind_of
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.base.model.specification import Layer
+from deadbeat.base.store.place import point_latest
 from deadbeat.base.store.texts import LIMIT, shown
 from deadbeat.cli._help import SET
 from deadbeat.cli._measure import Ended, carried_out, report
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
+from deadbeat.cli.archive import is_archive, unpack
 from deadbeat.latencies.gaps import GapRun
 from deadbeat.latencies.latency.foreign import UnknownFormatError
 from deadbeat.sched.files import load_task_system
@@ -89,6 +91,12 @@ def _imported(
     figures: bool | None,
     **given: str | None,
 ) -> Shown:
+    if piped is None and len(files) == 1 and is_archive(Path(files[0])):
+        given |= {"load": load, "unit": unit, "process": process, "deadline": deadline}
+        _nothing_beside("an archive of a result", files, {**given, "fail-on": fail_on})
+        kind, path = find(runs, str(unpack(Path(files[0]), runs, given["name"], fresh=fresh)))
+        point_latest(runs, path.name)
+        return kind.show(path)
     asked = Layer()
     for key, value in given.items():
         if value is not None:
@@ -148,9 +156,14 @@ def _trace_format(files: Sequence[str], piped: Path | None, given: Mapping[str, 
         return None
     if len(files) > 1:
         raise UsageError(f"{shown(found[0][0])} is a trace", "import one at a time")
-    if extra := [f"--{key}" for key in given if key != "name" and given[key] is not None]:
-        raise UsageError(f"{extra[0]} is not of a trace ({_called(files[0])})", "leave it out")
+    _nothing_beside("a trace", files, given)
     return found[0][1]
+
+
+def _nothing_beside(what: str, files: Sequence[str], given: Mapping[str, str | None]) -> None:
+    """Raises UsageError: an option is given that is not of ``what``."""
+    if extra := [f"--{key}" for key in given if key != "name" and given[key] is not None]:
+        raise UsageError(f"{extra[0]} is not of {what} ({_called(files[0])})", "leave it out")
 
 
 def _gaps(run: Any) -> GapRun:

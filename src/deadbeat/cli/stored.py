@@ -13,7 +13,7 @@ from deadbeat.base.kinds import KINDS
 from deadbeat.base.kinds.registry import folders_of, kind_of
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.words import Json
-from deadbeat.base.store.place import DERIVED, LATEST, FolderState, beheaded
+from deadbeat.base.store.place import DERIVED, LATEST, FolderState, beheaded, entries
 from deadbeat.base.store.standing import kept_state
 from deadbeat.cli._output import say, table
 
@@ -22,7 +22,7 @@ def runs(runs: Path) -> Shown:
     latest = (runs / LATEST).resolve().name
     known = [*_known(runs)]
     plain = [{**_plain(kind, state, latest), **state.facts()} for kind, state in known]
-    for state in beheaded(runs):
+    for state in beheaded(entries(runs)):
         plain.append(_plain("unknown", state, latest))
         known.append(("", state))
     headline = f"{len(plain):,} result{'s' * (len(plain) != 1)}"

@@ -115,6 +115,13 @@ def comparable(
     )
 
 
+def observed_alone(kind: Comparable[Any], path: Path) -> tuple[Subject, Observations]:
+    """A result by itself, and what was observed in it. Raises DeadbeatError: it cannot be read."""
+    subject = kind.read(path)
+    (table,) = kind.align(Lineup(subjects=(subject,))).tables
+    return subject, table
+
+
 def more_figures(kind: Comparable[Any], path: Path) -> Table | None:
     """The means over runs of the metrics with a column; None: there are none.
 
@@ -124,7 +131,7 @@ def more_figures(kind: Comparable[Any], path: Path) -> Table | None:
     metrics = [metric for metric in kind.metrics if metric.column]
     if not metrics:
         return None
-    (table,) = kind.align(Lineup(subjects=(kind.read(path),))).tables
+    _, table = observed_alone(kind, path)
     seen: dict[Cell, dict[str, list[float]]] = {}
     names = {metric.name for metric in metrics}
     for row in table.rows:

@@ -321,6 +321,7 @@ class Comparable(Generic[S]):
         read: The result in a folder. DataError or UsageError where it cannot be read.
         align: Observations of a lineup. UsageError where they cannot be compared.
         changes: What was measured in turns in one folder, the original first.
+        main: Name of the metric that a history shows unless asked; "": the first.
         overlays: Figures of the subjects over each other, the baseline first; a number: with at
             most this number of levels of each (on paper), None: all.
     """
@@ -336,6 +337,7 @@ class Comparable(Generic[S]):
     elsewhere_words: Vocabulary | None = None
     look: ComparedLook = ComparedLook()
     changes: Callable[[Path], tuple[S, ...]] | None = None
+    main: str = ""
     per_cpu: bool = False
     cells_alike: bool = False
     lacking_max: float = 0.1

@@ -65,6 +65,8 @@ def broken(
     """
     if width is None:
         return [text]
+    if len(text) <= width and text.isprintable():
+        return [text.rstrip()]
     lines = []
     for line in _firm(text).split("\n"):
         begin = line[: len(line) - len(line.lstrip(" "))]
@@ -109,7 +111,9 @@ def table_lines(
     head = [max(map(cell_len, _firm(each).split(" "))) for each in heads]
     widest = [max(a, cell_len(b)) for a, b in zip(longest, heads, strict=True)]
     narrow = [
-        max(longest[n] if n else min(longest[n], 2 * _WORDS), head[n])
+        widest[n]
+        if width is None
+        else max(longest[n] if n else min(longest[n], 2 * _WORDS), head[n])
         if n in firm or n == 0
         else max(head[n], min(longest[n], max(_WORDS, _word(texts, n))))
         for n in range(len(heads))
@@ -195,6 +199,8 @@ def _row(
 
 def clean(text: str) -> str:
     """Without what a terminal would carry out instead of showing it."""
+    if text.isascii() and text.isprintable():
+        return text
     if not text.isascii() and is_plain():
         text = text.translate(PLAIN)
     return "".join(
@@ -205,6 +211,8 @@ def clean(text: str) -> str:
 
 def cell_len(text: str) -> int:
     """Columns of a terminal that ``text`` takes."""
+    if text.isascii():
+        return len(text)
     wide = sum(east_asian_width(c) in "WF" for c in text)
     return len(text) + wide - sum(category(c) in ("Mn", "Me") for c in text)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -241,8 +241,8 @@ class FolderState:
         return f"{kind} {self.preset}".rstrip() + f", {self.loud}" * bool(self.loud)
 
 
-def beheaded(runs: Path) -> list[FolderState]:
-    """Folders under ``runs`` that hold runs, but not the file that names their owner."""
+def beheaded(folders: Iterable[Path]) -> list[FolderState]:
+    """Which of ``folders`` hold runs, but not the file that names their owner."""
     return [
         FolderState(
             name=path.name,
@@ -251,7 +251,7 @@ def beheaded(runs: Path) -> list[FolderState]:
             problem=f"{path} holds runs, but none of {', '.join(HEADS)}",
             cure="restore it from a backup",
         )
-        for path in sorted(entries(runs))
+        for path in sorted(folders)
         if not has_head(path) and not (path / "runs").is_symlink() and listing(path / "runs")
     ]
 

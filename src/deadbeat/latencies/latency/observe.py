@@ -330,6 +330,7 @@ COMPARABLE = Comparable(
         called="Latency matrices", terms="compare-latency", groups=("By load", "cell")
     ),
     metrics=METRICS,
+    main="p99",
     read=read_matrix,
     align=align,
     overlays=_overlays,
