@@ -14,7 +14,11 @@ import pytest
 from attrs import frozen
 from helpers.answers import Capture, answer, answer_of
 
+from deadbeat.base.store.files import write_json
+from deadbeat.base.store.serial import to_plain
 from deadbeat.cli.main import main
+from deadbeat.lab.apt import lab_folder
+from deadbeat.lab.offers import Offer, Offers
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Figures of one program, run again and again on a busy host (CPU time of 0.1 s of work).
@@ -244,6 +248,44 @@ def test_bad_input_is_one_line(folder: Path, capsys: Capture) -> None:
     assert "no repository here" in refused(capsys, words(repository))
 
 
+def test_kernels_in_place_of_commits(
+    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The program is given each kernel's name; one has no figure, another flavour is none."""
+    monkeypatch.setenv("DEADBEAT_CACHE", str(folder / "cache"))
+    kernels = [
+        Offer(name=f"6.{n}.0-{flavour}", version=f"6.{n}.1-1", suite="made", machine="x86_64",
+              flavour=flavour, packages=())
+        for n in range(1, 20) for flavour in ("amd64", "rt-amd64")
+    ]  # fmt: skip
+    path = lab_folder() / "kernels/offers-x86_64.json"
+    path.parent.mkdir()
+    write_json(path, to_plain(Offers(kernels=tuple(kernels), refused=(), time=time.time())))
+    (folder / "boot").write_text(
+        "case $1 in 6.1[2-9]*) p=150;; 6.10*) exit 1;; *) p=100;; esac\n"
+        'echo $1 >>booted; echo "{\\"p99\\": $p}"\n'
+    )
+    typed = ["--target", "lab:", "--metric", 'stdout:"p99"', "--no-figures"]
+    program = ["--", "sh", "boot"]
+    span = ["bisect", "6.1-amd64..6.19-amd64"]
+    assert main((*span, *typed, "--json", *program, "{}")) == 0
+    shown = answer_of(capsys.readouterr().out)
+    assert shown["commits"] == ["6.12.0-amd64"]
+    assert "6.12.0-amd64 (6.12.1-1) changes" in shown["headline"]
+    booted = (folder / "booted").read_text().split()
+    assert len({*booted}) == len(booted) < 10
+    assert "no word of the program has {}" in refused(capsys, [*span, *typed, *program])
+    for bad, expected in (
+        ("6.12-amd64..6.1-amd64", "is no row of kernels (the older one first, of one flavour)"),
+        ("6.1-amd64..6.2-rt-amd64", "is no row of kernels"),
+        ("6.1-amd64..6.77-amd64", 'no kernel "6.77-amd64" is to be had'),
+        ("6.1-amd64", "is not GOOD..BAD"),
+    ):
+        assert expected in refused(capsys, ["bisect", bad, *typed, *program, "{}"])
+    other = ["bisect", "a..b", "--target", "ssh://board", *program]
+    assert "bisect runs here, or over kernels (--target lab:)" in refused(capsys, other)
+
+
 def killed(typed: list[str], place: Path, after: int, number: signal.Signals) -> int:
     """The command, killed when it has stored as many blocks; its status."""
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -322,6 +364,6 @@ def test_of_repositories_over_recorded_runs_95_percent_are_right(
 def test_repositories_without_a_change_over_recorded_runs(folder: Path, capsys: Capture) -> None:
     for seed in range(34):
         repository = made(folder / f"r{seed}", 100 + seed, 0.0, noise=recorded(100 + seed))
-        shown = found(capsys, repository, "--for", "20s", "--name", f"r{seed}")
+        shown = found(capsys, repository, "--for", "6s", "--name", f"r{seed}")
         assert (shown["commits"], shown["ended"] in ("equal", "over")) == ([], True), seed
         assert "No difference of took is shown" in shown["headline"], seed

@@ -190,7 +190,7 @@ def _left_out(found: Bisected) -> Iterator[str]:
 
 
 COLUMNS = (
-    Column(key="commit", heading="commit", words=True, format=lambda sha: sha[:10]),
+    Column(key="commit", heading="commit", words=True, format=lambda sha: Commit(sha, "").short),
     Column(key="subject", heading="subject", words=True, long=True, spare=True),
     Column(key="place", heading="place"),
     Column(key="runs", heading="runs"),

@@ -6,6 +6,7 @@ objects and lies in the folder of the result. So nothing is left in it, however 
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -34,7 +35,7 @@ class Commit:
 
     @property
     def short(self) -> str:
-        return self.sha[:10]
+        return self.sha[:10] if re.fullmatch("[0-9a-f]{40,64}", self.sha) else self.sha
 
     def __str__(self) -> str:
         return f"{self.short} ({shortened(self.subject)})" if self.subject else self.short
@@ -120,15 +121,11 @@ class Trees:
         self._source, self._build = source, build
         self._below = below(source)
 
-    def __enter__(self) -> Trees:
-        """Without what a killed one left half done."""
+    def clean(self) -> None:
+        """Removes what a killed one left half done."""
         for tree in self._all():
             if not self._mark(tree).exists():
                 _remove(tree)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stays for who continues."""
 
     def remove(self) -> None:
         """Everything but what builds said."""
