@@ -164,6 +164,7 @@ def test_figures_without_noise_take_few_runs(folder: Path, capsys: Capture) -> N
     shown = found(capsys, repository)
     assert shown["commits"] == [repository.commits[repository.changes[0]]]
     assert shown["runs"] <= 4 * (4 + 6 + 8)
+    assert "by +1 % [0.992, 1.01] (> 99.9 %; proved in 8 blocks)" in shown["headline"]
 
 
 def test_a_commit_beside_one_that_does_not_build_is_a_range(folder: Path, capsys: Capture) -> None:

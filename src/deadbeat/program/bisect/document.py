@@ -21,7 +21,6 @@ from deadbeat.base.report.document import (
     Sentence,
     Table,
     machine_facts,
-    percent,
 )
 from deadbeat.base.report.machines import Verdicted
 from deadbeat.program.bisect.repository import Commit
@@ -121,11 +120,14 @@ def effect_words(effect: Shift | None) -> str:
     """``+24.8 % [22.1, 27.5]``."""
     if effect is None:
         return "not known"
-    return f"{100 * effect.value:+.3g} % [{100 * effect.low:.3g}, {100 * effect.high:.3g}]"
+    value, low, high = (round(100 * each, 3) + 0.0 for each in attrs.astuple(effect))
+    return f"{value:+.3g} % [{low:.3g}, {high:.3g}]"
 
 
 def _chance(share: float) -> str:
-    return "> 99.9 %" if share > 0.999 else f"{100 * share:.3g} %"
+    if 0.001 <= share <= 0.999:
+        return f"{100 * share:.3g} %"
+    return "> 99.9 %" if share > 0.5 else "< 0.1 %"
 
 
 def answer(found: Bisected) -> list[str]:
@@ -195,7 +197,7 @@ COLUMNS = (
     Column(key="place", heading="place"),
     Column(key="runs", heading="runs"),
     Column(key="level", heading="beside good", format=effect_words, interval=True),
-    Column(key="chance", heading="first bad", format=percent),
+    Column(key="chance", heading="first bad", format=_chance),
 )
 
 
