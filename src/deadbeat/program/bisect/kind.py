@@ -22,6 +22,7 @@ from deadbeat.base.store.place import Place, family
 from deadbeat.machine.host.environment import environment_of, platform_from_environment
 from deadbeat.machine.targets.guarded import found
 from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.repeated import Programs
 from deadbeat.program.bisect.document import (
     COLUMNS,
     answer,
@@ -43,7 +44,7 @@ from deadbeat.program.bisect.results import (
     search_of,
     spent_s,
 )
-from deadbeat.program.bisect.running import Programs
+from deadbeat.program.bisect.running import figure
 from deadbeat.program.bisect.search import Next, Search
 from deadbeat.program.bisect.spec import BisectSpec
 
@@ -167,7 +168,7 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
             command = tuple(word.replace(NAME, commit.sha) for word in command)
         for attempt in range(_ATTEMPTS):
             try:
-                value = self._programs.figure(spec.metric, command, folder, spec.duration)
+                value = figure(self._programs, spec.metric, command, folder, spec.duration)
                 self._booted[place] = value
                 return value
             except RunError:

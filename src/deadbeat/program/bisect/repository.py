@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from time import monotonic
 
@@ -18,14 +17,12 @@ from deadbeat.base.model.errors import DataError, DeadbeatError, RunError, Usage
 from deadbeat.base.model.words import shortened, shown
 from deadbeat.base.store.files import atomic_write, free_bytes
 from deadbeat.machine.targets.guarded import ended_words
-from deadbeat.machine.targets.local import environment
-from deadbeat.program.bisect.running import Programs
+from deadbeat.machine.targets.repeated import Programs, git
 
 #: Folders below the result: the clone, the copies of commits, and what their builds said.
 _FOLDERS = ("clone", "trees", "logs")
 #: Copies that are kept, at most, and bytes that stay free.
 _MOST, _FREE = 32, 2 * 10**9
-_QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0")
 
 
 @frozen
@@ -39,29 +36,6 @@ class Commit:
 
     def __str__(self) -> str:
         return f"{self.short} ({shortened(self.subject)})" if self.subject else self.short
-
-
-def git(folder: Path, *words: str) -> str:
-    """What git answers in ``folder``. Raises DataError: it refuses."""
-    own = {name: value for name, value in environment().items() if not name.startswith("GIT_")}
-    more = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    try:
-        said = subprocess.run(
-            ("git", *_QUIET, *words),
-            cwd=folder,
-            env=own | more,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except FileNotFoundError:
-        raise UsageError("there is no git here", "install git") from None
-    if said.returncode:
-        lines = said.stderr.strip().splitlines() or [ended_words(said.returncode)]
-        raise DataError(f"git {words[0]}: {lines[0].removeprefix('fatal: ')}", "see git there")
-    return said.stdout
 
 
 def commits_of(folder: Path, text: str) -> tuple[Commit, ...]:

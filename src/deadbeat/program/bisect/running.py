@@ -1,128 +1,42 @@
-"""Runs a program and takes one figure of it, as cheaply as can be: runs of 0.1 s are many."""
+"""The figure of one run of a program."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
-import select
-import signal
-import subprocess
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from attrs import frozen
-
 from deadbeat.base.model.errors import RunError
-from deadbeat.base.model.words import shortened, shown
-from deadbeat.machine.targets.guarded import GRACE_S, ended_words
-from deadbeat.machine.targets.local import HostKeeper, environment
+from deadbeat.base.model.words import shown
+from deadbeat.machine.targets.guarded import ended_words
+from deadbeat.machine.targets.repeated import Programs
 from deadbeat.program.bisect.spec import TRACED, words_of
 
-#: In the environment of what we start, and so of all that it starts.
-_OWN = "DEADBEAT_BISECT"
-#: Ends all of it; again, as what is being started is not seen.
-_SWEEP = f"""for again in 1 2 3; do
-for own in $(grep -als "{_OWN}=$0" /proc/[0-9]*/environ); do
-    own=${{own#/proc/}}; kill -KILL "${{own%/environ}}"
-done; done"""
-_WORDS_AT_END = 4096
 #: What finds jobs: another kind, loaded by name.
 _RUN = "deadbeat.program.run.figured"
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
-@frozen
-class Ran:
-    """How a program ended (as `subprocess` has it), and what it took. ``ended``: by itself."""
-
-    status: int
-    ended: bool
-    wall_s: float
-    cpu_s: float
-
-
-class Programs:
-    """Starts programs, one at a time; all that they started ends with them, or with us.
-
-    Args:
-        scratch: File for what they print.
-    """
-
-    def __init__(self, scratch: Path) -> None:
-        self.scratch = scratch.absolute()
-        self._own = os.urandom(8).hex()
-
-    def __enter__(self) -> Programs:
-        self._keeper = HostKeeper(f'{_SWEEP}; rm -f -- "$1"', self._own, str(self.scratch))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        subprocess.run(("sh", "-c", _SWEEP, self._own), check=False, stdin=subprocess.DEVNULL)
-        self.scratch.unlink(missing_ok=True)
-        self._keeper.call_off()
-
-    def run(self, command: Sequence[str], folder: Path, output: Path, most_s: float | None) -> Ran:
-        """Runs it in ``folder``, for ``most_s`` at most. Raises RunError: it does not start."""
-        with output.open("wb") as file:
-            began = time.perf_counter()
-            try:
-                process = subprocess.Popen(
-                    command,
-                    cwd=folder,
-                    env={**environment(), _OWN: self._own},
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                name = shortened(str(command[0]))
-                raise RunError(f"{name} does not start: {error.strerror}") from None
-        ended = False
-        try:
-            ended = _wait(process.pid, most_s)
-            if not ended:
-                os.killpg(process.pid, signal.SIGTERM)
-                _wait(process.pid, GRACE_S)
-        finally:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            _, status, used = os.wait4(process.pid, 0)
-            wall_s = time.perf_counter() - began
-            process.returncode = os.waitstatus_to_exitcode(status)
-        return Ran(process.returncode, ended, wall_s, used.ru_utime + used.ru_stime)
-
-    def figure(
-        self, metric: str, command: Sequence[str], folder: Path, most_s: float | None
-    ) -> float:
-        """The figure of one run. Raises RunError: it has none."""
-        word, _, name = metric.partition(":")
-        if word in TRACED:
-            words = ("env", "-C", str(folder), *command)
-            found: float = import_module(_RUN).figure(words, most_s, word, name)
-            return found
-        ran = self.run(command, folder, self.scratch, most_s)
-        if ran.ended and ran.status:
-            raise RunError(f"it ended {ended_words(ran.status)}{self.last_words(self.scratch)}")
-        value = {"cpu": ran.cpu_s, "wall": ran.wall_s}.get(word)
-        if value is None:
-            value = printed(name, self.scratch.read_text(errors="replace"))
-        if not 0 < value < math.inf:
-            raise RunError(f"{words_of(metric)} is {value:g}, which has no logarithm")
-        return value
-
-    @staticmethod
-    def last_words(path: Path) -> str:
-        """The last line that a program printed, to be added to a sentence."""
-        with suppress(OSError):
-            lines = path.read_bytes()[-_WORDS_AT_END:].decode(errors="replace").split("\n")
-            if said := [line.strip() for line in lines if line.strip()]:
-                return f": {shortened(said[-1])}"
-        return ""
+def figure(
+    programs: Programs, metric: str, command: Sequence[str], folder: Path, most_s: float | None
+) -> float:
+    """The figure of one run. Raises RunError: it has none."""
+    word, _, name = metric.partition(":")
+    if word in TRACED:
+        words = ("env", "-C", str(folder), *command)
+        found: float = import_module(_RUN).figure(words, most_s, word, name)
+        return found
+    ran = programs.run(command, folder, programs.scratch, most_s)
+    if ran.ended and ran.status:
+        raise RunError(f"it ended {ended_words(ran.status)}{programs.last_words(programs.scratch)}")
+    value = {"cpu": ran.cpu_s, "wall": ran.wall_s}.get(word)
+    if value is None:
+        value = printed(name, programs.scratch.read_text(errors="replace"))
+    if not 0 < value < math.inf:
+        raise RunError(f"{words_of(metric)} is {value:g}, which has no logarithm")
+    return value
 
 
 def printed(name: str, text: str) -> float:
@@ -131,12 +45,3 @@ def printed(name: str, text: str) -> float:
     if not found:
         raise RunError(f"it prints no number behind {shown(name)}")
     return float(found[-1])
-
-
-def _wait(pid: int, seconds: float | None) -> bool:
-    """Whether it ended within that."""
-    file = os.pidfd_open(pid)
-    try:
-        return bool(select.select([file], [], [], seconds)[0])
-    finally:
-        os.close(file)
