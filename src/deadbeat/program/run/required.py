@@ -270,7 +270,7 @@ def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: 
     if kept is False:
         verdict = "failed"
     elif doubt:
-        words.insert(0, doubt)
+        words = [doubt, *words * bool(found.jobs)]
     elif kept:
         verdict = "passed"
     else:
@@ -363,12 +363,12 @@ def table(found: Sequence[Required]) -> Table:
             value=lambda each: each.requirement.words,
         ),
         column("verdict", "verdict", words=True),
-        column("jobs", "jobs"),
-        column("late", "late"),
-        column("bursts", "bursts"),
+        column("jobs", "jobs", value=lambda each: each.jobs or None),
+        column("late", "late", value=lambda each: each.late if each.jobs else None),
+        column("bursts", "bursts", value=lambda each: each.bursts if each.jobs else None),
         column("longest", "longest burst", spare=True),
         column("weight", "weight", format=lambda value: f"{value:.3g}", spare=True),
-        column("allowed", "allowed", format=percent),
+        column("allowed", "allowed", value=lambda each: each.allowed or None, format=percent),
         column("at_most", "at most", format=percent_of),
         column("worst_ns", "worst", format=time_text),
         column("attempts", "attempts", spare=True),
