@@ -84,6 +84,9 @@ class Ended:
             more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
             say(f"--fail-on {fail_on}: {bad[0].message} ({bad[0].name}){more}")
             return 1
+        if fail_on == "requirement" and not any(_named(self.shown.cases, fail_on)):
+            say("--fail-on requirement: there is none (write [requirement.ID] in --file FILE)")
+            return DeadbeatError.exit_status
         unknown = [*_failed(self.shown.cases, fail_on, "undecided")]
         if unknown:
             say(f"--fail-on {fail_on}: {unknown[0].message} ({unknown[0].name}): undecided")
@@ -195,6 +198,8 @@ def measured(asked: Order) -> Ended:
     wanted = {"has-valid-runs": shown.empty}
     if fail_on is not None:
         wanted[f"no-{fail_on}"] = any(_failed(shown.cases, fail_on))
+    if fail_on and not wanted[f"no-{fail_on}"] and any(_failed(shown.cases, fail_on, "undecided")):
+        del wanted[f"no-{fail_on}"]
     cases = [
         Verdicted(name=name, verdict="failed" if failed else "passed", message=text)
         for name, failed in wanted.items()
@@ -299,7 +304,11 @@ def _failed(
     cases: Iterable[Verdicted], word: str | None, verdict: CaseVerdict = "failed"
 ) -> Iterator[Verdicted]:
     """What failed of what ``--fail-on`` names."""
-    return (c for c in cases if c.verdict == verdict and c.group.endswith(f".{word}"))
+    return (case for case in _named(cases, word) if case.verdict == verdict)
+
+
+def _named(cases: Iterable[Verdicted], word: str | None) -> Iterator[Verdicted]:
+    return (case for case in cases if case.group.endswith(f".{word}"))
 
 
 def carried_out(kind: ExperimentKind, begin: Begin) -> tuple[Begun, Outcome[Any] | None]:

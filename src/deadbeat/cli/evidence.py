@@ -25,7 +25,7 @@ from deadbeat.base.store.files import atomic_write, copy_file, file_hash, part_p
 from deadbeat.base.store.place import HEADS, FolderState
 from deadbeat.cli._output import envelope
 
-_MANIFEST = "manifest.sha256"
+_MANIFEST, _STATEMENT_FILE = "manifest.sha256", "statement.json"
 _STATEMENT, _PREDICATE = (
     "https://in-toto.io/Statement/v1",
     "https://in-toto.io/attestation/test-result/v0.1",
@@ -37,7 +37,8 @@ _READ = """What is in this folder, which deadbeat wrote of one result. It is che
 
     sha256sum -c --quiet manifest.sha256
 
-and signed, if that is wanted, as any file is: manifest.sha256 has the hash of all others.
+and signed, if that is wanted, as any file is: manifest.sha256 has the hash of all others that
+belong to it; statement.json has those of the texts.
 
 facts.txt          a line each: which program, machine, kernel, settings and tool; when; whether the
                    result is complete; what was changed; self-test; findings
@@ -94,7 +95,6 @@ def bundle(kind: ExperimentKind, path: Path, out: Path) -> list[Path]:
         "not-covered.txt": "".join(f"{line}\n" for line in _not_covered(found)),
         "repeat.toml": _repeat(found),
         "matrix.txt": "\n".join(_matrix()),
-        "statement.json": _text(_statement(found)),
     }
     part = part_path(out)
     shutil.rmtree(part, ignore_errors=True)
@@ -103,6 +103,8 @@ def bundle(kind: ExperimentKind, path: Path, out: Path) -> list[Path]:
             atomic_write(part / name, text)
         for file in measured_files(path):
             copy_file(file, part / "result" / file.relative_to(path))
+        hashes = {name: file_hash(part / name) for name in sorted(made)}
+        atomic_write(part / _STATEMENT_FILE, _text(_statement(found, hashes)))
         names = sorted(str(each.relative_to(part)) for each in part.rglob("*") if each.is_file())
         lines = [f"{file_hash(part / name)}  {name}\n" for name in names]
         atomic_write(part / _MANIFEST, "".join(lines))
@@ -111,7 +113,7 @@ def bundle(kind: ExperimentKind, path: Path, out: Path) -> list[Path]:
         part.rename(out)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return [out / name for name in (*made, _MANIFEST)]
+    return [out / name for name in (*made, _STATEMENT_FILE, _MANIFEST)]
 
 
 def _check_place(out: Path, path: Path) -> None:
@@ -144,6 +146,9 @@ def _incomplete(found: _Assessed) -> list[str]:
     why += [f"{shown.invalid} runs are invalid"] * bool(shown.invalid)
     if shown.state not in ("finished", "measured"):
         why.append(f"it is {shown.state}: {state.done} of {state.planned} runs")
+    why += [e.message for e in findings if e.id == "program-ended" and e.severity != "info"]
+    if found.plain.get("requirements") and not found.head.get("program"):
+        why.append("the program's file is not known by hash")
     why += [f"{found.plain.get('lost')} events were lost"] * bool(found.plain.get("lost"))
     return [*dict.fromkeys(why)]
 
@@ -153,7 +158,8 @@ def _facts(found: _Assessed) -> Iterator[tuple[str, object]]:
     yield "result", f"{state.name}, of deadbeat {found.kind}"
     yield "complete", f"no: {'; '.join(lacking)}" if lacking else "yes"
     yield "answer", found.shown.headline
-    yield "runs", f"{state.done} of {state.planned} planned, {state.failed} without a result"
+    more = state.planned - state.done
+    yield "runs", f"{state.done} done, {more} to be done, {state.failed} without a result"
     for key, name in (("program", "program"), ("commit", "program.commit"), ("tool", "tool")):
         yield from flatten(head.get(key) or "not recorded", name)
     yield "tool.sha256", head.get("wheel", "not recorded")
@@ -181,7 +187,7 @@ def _requirements(found: _Assessed) -> Iterator[tuple[str, object]]:
             value = each[key]
             yield f"{name}.{key}", f"{value:.6g}" if isinstance(value, float) else value
         yield f"{name}.assumed", "weight of bursts" if each["assumed"] else "nothing"
-        how = "95 %, however often it is looked at" if each["allowed"] else "of a test, not of runs"
+        how = "95 %, however often it is looked at" if each["allowed"] else "none: see why"
         yield f"{name}.confidence", how
     for case in () if asked else found.shown.cases:
         yield f"{case.group}.{case.name}", f"{case.verdict}: {case.message}"
@@ -195,6 +201,8 @@ def _not_covered(found: _Assessed) -> Iterator[str]:
     for each in found.plain.get("requirements") or ():
         if each["verdict"] != "passed":
             yield f"not shown: {each['id']}: {each['why']}"
+        if each["attempts"] > 1:
+            yield f"not in this folder: {each['attempts'] - 1} earlier attempts of {each['id']}"
     cpus = ", ".join(map(str, found.platform.get("cpus") or ())) or "unknown"
     yield f"machines and CPUs: this one alone, CPUs {cpus}, in the settings of facts.txt"
     beside = shlex.join(found.spec.get("beside") or ())
@@ -213,9 +221,12 @@ def _repeat(found: _Assessed) -> str:
             tables |= {f"requirement.{json.dumps(id)}": each for id, each in value.items()}
         elif isinstance(value, Mapping):
             tables[key] = value
+    gate = " --fail-on requirement" * bool(found.spec.get("requirement"))
+    if gate:
+        tables[""]["repeats"] = found.state.done
     texts = [f"\n[{name}]\n" * bool(name) + _toml(table) for name, table in tables.items()]
     return (
-        f"# deadbeat {found.kind} --file repeat.toml\n"
+        f"# deadbeat {found.kind} --file repeat.toml{gate}\n"
         "# with the program, machine, kernel and settings of facts.txt; what is drawn by chance\n"
         f"# has its seed here, or is drawn from the names of runs.\n{''.join(texts)}"
     )
@@ -243,8 +254,9 @@ def _matrix() -> Iterator[str]:
     yield ""
 
 
-def _statement(found: _Assessed) -> Json:
-    """An in-toto statement; its subject are the program's files, else the answer."""
+def _statement(found: _Assessed, made: Mapping[str, str]) -> Json:
+    """An in-toto statement; its subject are the program's files, else the answer. ``made``: hashes
+    of the other files."""
     every = found.shown.cases
     cases = [case for case in every if case.group.endswith(".requirement")] or every
     names = {
@@ -260,7 +272,7 @@ def _statement(found: _Assessed) -> Json:
         "predicateType": _PREDICATE,
         "predicate": {
             "result": "FAILED" if names["failedTests"] else "WARNED" if warned else "PASSED",
-            "configuration": [],
+            "configuration": [{"name": name, "digest": {"sha256": h}} for name, h in made.items()],
             **names,
         },
     }

@@ -24,17 +24,17 @@ _TELLING = 10
 _BELOW = ((0.0, 0.3), (1 / 16, 0.1), (1 / 4, 0.2), (1 / 2, 0.3), (3 / 4, 0.1))
 _ABOVE = tuple((ratio, 1 / 6) for ratio in (1.25, 1.5, 2.0, 4.0, 16.0, 64.0))
 _ENOUGH = -math.log(ALPHA)
-_STEPS = 60
+_STEPS, _NEVER = 60, 1e12
 
 
-def weight(bursts: Sequence[float], known: tuple[float, int] | None = None) -> float:
-    """How many late jobs count as one. ``bursts``: sizes of those that were seen; ``known``: the
-    weight of those of earlier runs, and how many they were."""
+def weight(bursts: Sequence[float], known: tuple[float, int]) -> tuple[float, bool]:
+    """How many late jobs count as one, and whether that is assumed. ``bursts``: sizes of those that
+    were seen; ``known``: the weight of those of earlier results, and how many they were."""
     own = sum(size * size for size in bursts) / sum(bursts) if bursts else 1.0
-    if known is None or known[1] < _TELLING:
-        return max(own, UNKNOWN_WEIGHT)
     before, many = known
-    return max(own, before * (1 + 2 / math.sqrt(many)), 1.0)  # as far as so few can err
+    if many < _TELLING:
+        return max(own, UNKNOWN_WEIGHT), own <= UNKNOWN_WEIGHT
+    return max(own, before * (1 + 2 / math.sqrt(many)), 1.0), False  # as far as so few can err
 
 
 def decided(late: float, jobs: float, allowed: float) -> bool | None:
@@ -58,17 +58,22 @@ def at_most(late: float, jobs: float) -> float:
 
 
 def jobs_until(late: float, jobs: float, allowed: float, share: float) -> float:
-    """Further effective jobs until it is decided that ``allowed`` holds, if this ``share`` of them
+    """Further effective jobs until it is decided, one way or the other, if this ``share`` of them
     is late; infinite: it never is."""
+
+    def open_after(more: float) -> bool:
+        return decided(late + share * more, jobs + more, allowed) is None
+
+    if not open_after(0.0):
+        return 0.0
     low, high = 0.0, 1.0
-    while _against(late + share * high, jobs + high, allowed, _BELOW) < _ENOUGH:
+    while open_after(high):
         low, high = high, 2 * high
-        if high > 1e15:
+        if high > _NEVER:
             return math.inf
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        enough = _against(late + share * middle, jobs + middle, allowed, _BELOW) >= _ENOUGH
-        low, high = (low, middle) if enough else (middle, high)
+        low, high = (middle, high) if open_after(middle) else (low, middle)
     return high
 
 

@@ -20,7 +20,7 @@ from attrs import asdict, frozen
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import Json
-from deadbeat.base.store.files import append_text, file_hash
+from deadbeat.base.store.files import append_text
 from deadbeat.program.run.required import CountedRun, Earlier
 from deadbeat.program.run.requirement import Requirement, Requirements
 
@@ -37,14 +37,13 @@ class Attempt:
     place: str
 
 
-def attempt(command: Sequence[str], files: Sequence[Path], platform: Platform) -> Attempt:
-    """A new one."""
+def attempt(command: Sequence[str], hashes: Mapping[str, str], platform: Platform) -> Attempt:
+    """A new one. ``hashes``: of the program's files."""
     machine = [platform.fingerprint, platform.kernel, str(platform.details.get("cmdline", ""))]
-    hashes = [[each.name, file_hash(each)] for each in files]
     place = [platform.fingerprint, Path(command[0]).name if command else ""]
     return Attempt(
         id=os.urandom(8).hex(),
-        series=_hash([*machine, *command, hashes]),
+        series=_hash([*machine, *command, [*hashes.items()]]),
         place=_hash(place),
     )
 
@@ -59,18 +58,30 @@ def _asked(wanted: Requirement) -> str:
 
 @frozen(kw_only=True)
 class AttemptRun:
-    """A line: one run of an `Attempt`, with one requirement, by hash and by thread."""
+    """A line: one run of an `Attempt`, with one requirement, by hash and by thread; "": its
+    begin."""
 
     id: str
     series: str
     place: str
-    asked: str
-    thread: str
-    jobs: int
-    late: int
-    seconds: float
-    bursts: tuple[int, ...]
-    failed: bool
+    asked: str = ""
+    thread: str = ""
+    jobs: int = 0
+    late: int = 0
+    seconds: float = 0.0
+    bursts: tuple[int, ...] = ()
+    worst_ns: int | None = None
+    failed: bool = False
+
+
+def note_start(runs: Path, own: Attempt) -> None:
+    """Notes that a run begins: one that is broken off counts, too."""
+    append_text(runs / LOG, f"{json.dumps(asdict(own))}\n")
+
+
+def starts(runs: Path, own: Attempt) -> int:
+    """How often runs of an attempt began."""
+    return sum(each.id == own.id and not each.asked for each in _lines(runs / LOG))
 
 
 def note(
@@ -87,6 +98,7 @@ def note(
             late=each.late,
             seconds=each.seconds,
             bursts=each.bursts,
+            worst_ns=each.worst_ns,
             failed=bool(each.breaks),
         )
         for each in found
@@ -114,6 +126,9 @@ def _earlier(every: Sequence[AttemptRun], own: Attempt, wanted: Requirement) -> 
     alike = [each for each in every if (each.place, each.thread) == (own.place, wanted.of)]
     before = [each for each in alike if each.asked == _asked(wanted)]
     mine = [each for each in before if each.series == own.series and each.id != own.id]
+    begun = [each for each in every if each.series == own.series and each.id != own.id]
+    starts = sum(not each.asked for each in begun)
+    ended = max(Counter(each.asked for each in begun if each.asked).values(), default=0)
     sizes = [size for each in before for size in each.bursts]
     seconds = sum(each.seconds for each in alike if each.jobs)
     return Earlier(
@@ -121,6 +136,8 @@ def _earlier(every: Sequence[AttemptRun], own: Attempt, wanted: Requirement) -> 
         jobs=sum(each.jobs for each in mine),
         late=sum(each.late for each in mine),
         broken=sum(each.failed for each in mine),
+        broken_off=max(starts - ended, 0),
+        worst_ns=max((each.worst_ns for each in mine if each.worst_ns is not None), default=None),
         bursts=tuple(size for each in mine for size in each.bursts),
         weight=sum(size * size for size in sizes) / sum(sizes) if sizes else 0.0,
         many=len(sizes),
@@ -133,7 +150,7 @@ def _lines(log: Path) -> Iterator[AttemptRun]:
     for line in log.read_text(errors="replace").splitlines() if log.is_file() else ():
         try:
             found = json.loads(line)
-            yield AttemptRun(**{**found, "bursts": _unpacked(found["bursts"])})
+            yield AttemptRun(**{**found, "bursts": _unpacked(found.get("bursts", ()))})
         except (ValueError, TypeError, KeyError):
             continue
 

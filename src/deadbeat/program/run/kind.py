@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -53,7 +54,15 @@ from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
 from deadbeat.program.run import keeping
 from deadbeat.program.run import kept as keeps
-from deadbeat.program.run.attempts import attempt, earlier, facts_of, note, read_facts
+from deadbeat.program.run.attempts import (
+    attempt,
+    earlier,
+    facts_of,
+    note,
+    note_start,
+    read_facts,
+    starts,
+)
 from deadbeat.program.run.designed import design_text
 from deadbeat.program.run.designs import MOST
 from deadbeat.program.run.document import (
@@ -262,6 +271,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         self, key: ProgramKey, target: Target, made: Toolchain, tell: Watcher
     ) -> Generator[ProgramRun]:
         spec, started = self._spec, datetime.now(UTC).isoformat()
+        if spec.requirement:
+            note_start(self._folder.path.parent, read_facts(self._folder.facts)[0])
         change, store = self._changes[key.change], self._folder
         assert isinstance(store, ProgramStore)
         before = store.unseen(key)
@@ -279,7 +290,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             if not (spec.tries or len(watch.marks.records)):
                 store.keep_unseen(key, watch.recording)
             raise
-        if not len(watch.marks.records) and not seen.known:
+        if not len(watch.marks.records) and not seen.known and not spec.requirement:
             if watch.stopped is not None:
                 raise watch.stopped
             error = DeadbeatError(
@@ -307,6 +318,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
             problems.append(Finding(id="events-cut", severity="info", message=text))
         problems += doubts(seen)
+        ended = _failed(watch.status)
         yield ProgramRun(
             key=key,
             started=started,
@@ -316,8 +328,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             tasks=tasks_of(watch.marks, spec),
             traced=seen,
             problems=tuple(problems),
+            broken_off=self._broken_off(),
             required=tuple(
-                counted(each, seen, derived, watch.marks, watch.seconds)
+                counted(each, seen, derived, watch.marks, watch.seconds, ended=ended)
                 for each in spec.requirement
             ),
         )
@@ -327,6 +340,14 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         require_named(seen, spec, (task.name for task in watch.marks.tasks))
         if watch.stopped is not None and spec.repeats > 1:
             raise watch.stopped
+
+    def _broken_off(self) -> int:
+        """Runs before this one that left nothing."""
+        store = self._folder
+        if not self._spec.requirement:
+            return 0
+        begun = starts(store.path.parent, read_facts(store.facts)[0])
+        return max(begun - len(store.committed()) - 1, 0)
 
     def _unlike(self, change: ProgramChange, seen: TracedProgram) -> Iterator[Finding]:
         """Threads that did not run as the change has it: then it was not tried."""
@@ -398,6 +419,11 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         )
 
 
+def _failed(status: int | None) -> str:
+    """How a program failed; "": it did not."""
+    return ended_words(status) if status else ""
+
+
 def _not_held(change: ProgramChange, recording: Recording) -> Iterator[Finding]:
     """What it was not given of memory and timers: then the change was not tried."""
     wanted = {"locked": LOCKED, "heap": HEAP}.get(change.memory, 0) | SLACK * bool(change.slack_ns)
@@ -437,7 +463,7 @@ def begin(asked: Begin) -> Begun:
         raise UsageError("--try runs a program again and again", "on a machine that runs")
     if spec.pid and target and target.boot_s:
         raise UsageError(f"--pid: {target.name} boots for a program of its own", "name that")
-    spec, lacks = _as_twin(spec, asked, target)
+    spec, lacks = _as_twin(_built(spec), asked, target)
     if spec.command and target:
         found(spec.command[0], target)
     if spec.user and target:
@@ -504,21 +530,35 @@ def _to_decide(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
     return evolve(spec, duration=spec.duration or _RUN_S)
 
 
-def _before(
-    spec: ProgramSpec, asked: Begin, target: Target | None, platform: Platform, left: int
-) -> dict[str, Json]:
-    """Builds it, and says how long a decision takes; what is known of requirements, the program,
-    and whether this tool sees what is late here."""
-    if spec.build and left:
+def _built(spec: ProgramSpec) -> ProgramSpec:
+    """With its program built."""
+    if spec.build:
         with LocalTarget() as here:
             done = here.run(("sh", "-c", spec.build))
         if done.returncode:
             last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
             raise DeadbeatError(f"{spec.build} ended {ended_words(done.returncode)}: {last}")
+    return spec
+
+
+def _hashes(command: Sequence[str], target: Target | None) -> dict[str, str]:
+    """Of the executable, wherever it is, and of files among its arguments."""
+    if target is not None and not is_here(target):
+        return {}
+    places = [shutil.which(command[0]), *map(str, _files(command[1:]))]
+    paths = [Path(place).resolve() for place in places if place]
+    return {each.name: file_hash(each) for each in paths if each.is_file()}
+
+
+def _before(
+    spec: ProgramSpec, asked: Begin, target: Target | None, platform: Platform, left: int
+) -> dict[str, Json]:
+    """Says how long a decision takes; what is known of requirements, the program, and whether this
+    tool sees what is late here."""
     if not spec.requirement:
         return {}
-    files = [*dict.fromkeys(_files(spec.command))]
-    own = attempt(spec.command, files, platform)
+    hashes = _hashes(spec.command, target)
+    own = attempt(spec.command, hashes, platform)
     known = earlier(asked.runs, own, spec.requirement)
     for each in spec.requirement:
         if text := ahead(each, known[each.id]):
@@ -527,7 +567,7 @@ def _before(
     return {
         **facts_of(own, known),
         "wheel": tool_hash(),
-        "program": {each.name: file_hash(each) for each in files},
+        "program": hashes,
         "proof": [asdict(each) for each in proof],
     }
 
@@ -703,7 +743,7 @@ _TABLE = TableKind(
         },
     },
     cases=cases,
-    empty=lambda found: not found.cells and found.traced is None,
+    empty=lambda found: not found.cells and found.traced is None and not found.required,
     judged=lambda found, store: {"status": found.status},
 )
 

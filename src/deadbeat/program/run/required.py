@@ -42,7 +42,8 @@ class CountedRun:
 @frozen(kw_only=True)
 class Earlier:
     """What is known before the first run. Of the same program, settings and requirement:
-    ``attempts`` and what they showed, runs with it ``broken``; of any version of the program on
+    ``attempts`` and what they showed, runs with it ``broken``, and runs that were
+    ``broken_off``, of which nothing is known; of any version of the program on
     this machine: the ``weight`` of ``many`` bursts, ``rate`` jobs a second (0: not known)."""
 
     attempts: int = 0
@@ -50,6 +51,8 @@ class Earlier:
     late: int = 0
     bursts: tuple[int, ...] = ()
     broken: int = 0
+    worst_ns: int | None = None
+    broken_off: int = 0
     weight: float = 0.0
     many: int = 0
     rate: float = 0.0
@@ -99,10 +102,13 @@ def counted(
     derived: DerivedRun | None,
     marks: Marks,
     seconds: float,
+    *,
+    ended: str = "",
 ) -> CountedRun:
-    """What a run of ``seconds`` showed of what is ``wanted``."""
+    """What a run of ``seconds`` showed of what is ``wanted``. ``ended``: how it failed."""
     lost = seen.lost or seen.dropped or marks.dropped
     lacks = f"{count_of(lost, 'event')} lost: what happened then is not known" if lost else ""
+    lacks = f"the program ended {ended}" if ended else lacks
     found = CountedRun(id=wanted.id, seconds=seconds, lacks=lacks)
     if wanted.rules:
         return _rules(wanted, seen, found)
@@ -116,7 +122,8 @@ def counted(
         names, responses = _responses(wanted, derived, marks)
         if responses is None:
             there = ", ".join(names) or "none"
-            return evolve(found, lacks=f"there is no thread {wanted.thread} with jobs ({there})")
+            text = f"there is no thread {wanted.thread} with jobs ({there})"
+            return evolve(found, lacks=found.lacks or text)
         release, end = responses
         late_ones = end - release > wanted.within
         found = evolve(
@@ -226,7 +233,10 @@ def _judged(
     wanted: Requirement, runs: Sequence[CountedRun], before: Earlier, doubt: str
 ) -> Required:
     sizes = [*before.bursts, *(size for each in runs for size in each.bursts)]
-    lacks = next((each.lacks for each in runs if each.lacks), "" if runs else "it did not run")
+    worst = [before.worst_ns, *(each.worst_ns for each in runs)]
+    lacks = next((each.lacks for each in runs if each.lacks), "" if runs else "no run ended")
+    if any(sum(each.bursts) != each.late for each in runs):
+        lacks = "its counts contradict each other: a run was changed"
     found = Required(
         requirement=wanted,
         verdict="undecided",
@@ -236,11 +246,10 @@ def _judged(
         late=before.late + sum(each.late for each in runs),
         bursts=len(sizes),
         longest=max(sizes, default=0),
-        worst_ns=max((each.worst_ns for each in runs if each.worst_ns is not None), default=None),
+        worst_ns=max((each for each in worst if each is not None), default=None),
     )
     if wanted.share:
-        weight = sequential.weight(sizes, (before.weight, before.many))
-        assumed = weight == sequential.UNKNOWN_WEIGHT
+        weight, assumed = sequential.weight(sizes, (before.weight, before.many))
         return _share(evolve(found, weight=weight, assumed=assumed), runs, before, lacks or doubt)
     breaks = next((each.breaks for each in runs if each.breaks), "")
     if not breaks and before.broken:
@@ -256,10 +265,11 @@ def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: 
     late, jobs = found.late / weight, found.jobs / weight
     kept = sequential.decided(late, jobs, allowed) if jobs else None
     at_most = sequential.at_most(late, jobs) if jobs else None
-    many = count_of(found.bursts, "burst")
+    many, one = count_of(found.bursts, "burst"), "run"
     words = [
         f"{found.late:,} of {count_of(found.jobs, 'job')} late"
         f"{f' in {found.attempts} attempts' * (found.attempts > 1)}"
+        f"{f', beside {count_of(before.broken_off, one)} broken off' * bool(before.broken_off)}"
         f"{f' in {many}' * bool(found.bursts)}"
         f" (weight {weight:.3g}{', assumed' * found.assumed})"
     ]
@@ -300,7 +310,7 @@ def ahead(wanted: Requirement, before: Earlier) -> str:
     """How long a decision takes, said before anything runs; "": no run decides it."""
     if not wanted.share:
         return ""
-    weight = sequential.weight(before.bursts, (before.weight, before.many))
+    weight, unsure = sequential.weight(before.bursts, (before.weight, before.many))
     allowed = 1 - wanted.share
     own = (before.late / weight, before.jobs / weight)
     least, half = (
@@ -310,7 +320,9 @@ def ahead(wanted: Requirement, before: Earlier) -> str:
     def time(jobs: float) -> str:
         return duration(jobs / before.rate) if before.rate else f"{math.ceil(jobs):,} jobs"
 
-    assumed = ", assumed" if weight == sequential.UNKNOWN_WEIGHT else ""
+    assumed = ", assumed" * unsure
+    if least == 0.0:
+        return f"{wanted.id} ({wanted.words}) is decided by earlier attempts"
     return (
         f"{wanted.id} ({wanted.words}) takes {time(least)} if no job is late, {time(half)} at half"
         f" the allowed ones (weight of bursts {weight:.3g}{assumed})"

@@ -88,7 +88,7 @@ class ProgramRun(StoredRun):
     are tried, ``changes``: it, then those that apply; ``unfit``: why others do not; ``lacks``: why
     nothing is predicted. ``killed``: processes that a signal ended while it was watched. Of what a
     keeper kept, ``missed_at``: when, and how many ``misses`` it is of. ``required``: what it
-    showed of requirements."""
+    showed of requirements; ``broken_off``: runs before it that left nothing."""
 
     key: ProgramKey
     seconds: float
@@ -102,6 +102,7 @@ class ProgramRun(StoredRun):
     missed_at: str = ""
     misses: int = 0
     required: tuple[CountedRun, ...] = ()
+    broken_off: int = 0
 
 
 @frozen(kw_only=True)
@@ -269,6 +270,8 @@ def required_of(store: ProgramStore, runs: Sequence[ProgramRun]) -> tuple[Requir
     if not wanted:
         return ()
     _, before = read_facts(store.facts)
+    off = max((run.broken_off for run in runs), default=0)
+    before = {key: evolve(each, broken_off=each.broken_off + off) for key, each in before.items()}
     proof: Any = store.facts.get("proof", ())
     bad = next((each for each in proof if each["passed"] is False), None)
     doubt = f"the self-test of deadbeat failed: {bad['words']}" if bad else ""
