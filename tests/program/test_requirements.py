@@ -169,7 +169,7 @@ grep -q '^R-1.late: 30$' requirements.txt
 grep -q '^R-1.bursts: 30$' requirements.txt
 grep -q '^R-1.at_most: 0.0' requirements.txt && grep -q '^R-1.confidence: 95 %' requirements.txt
 grep -q '^not shown: SYS/2: ' not-covered.txt
-grep -q '^# deadbeat run --file repeat.toml$' repeat.toml
+grep -q '^# deadbeat run --file repeat.toml --fail-on requirement$' repeat.toml
 grep -q '^changed: ' facts.txt
 sha256sum --check --quiet manifest.sha256
 """
@@ -218,6 +218,62 @@ def test_it_is_measured_again_by_its_own_file(tmp_path: Path, capsys: Capture) -
     main(("run", "--simulated", "--file", str(file), *runs, "--json"))
     answer = json.loads(capsys.readouterr().out)["results"]["requirements"]
     assert [each["verdict"] for each in answer] == ["passed", "undecided", "undecided", "failed"]
+
+
+def test_counts_that_were_changed_contradict_each_other(tmp_path: Path, capsys: Capture) -> None:
+    asked(tmp_path)
+    run = tmp_path / "runs/made/runs/0001.json"
+    plain: Any = json.loads(run.read_text())
+    plain["run"]["required"][0]["late"] = 0
+    run.write_text(json.dumps(plain))
+    capsys.readouterr()
+    main(("show", "made", "--runs", str(tmp_path / "runs")))
+    assert "R-1 undecided" in (said := capsys.readouterr().out) and "a run was changed" in said
+
+
+def test_without_a_requirement_nothing_is_passed(tmp_path: Path, capsys: Capture) -> None:
+    only = FILE[: FILE.index("[requirement.R-1]")]
+    assert asked(tmp_path, "--fail-on", "requirement", file=only) == 3
+    assert "there is none" in capsys.readouterr().err
+
+
+def test_the_time_until_it_fails_is_said(tmp_path: Path) -> None:
+    """At twice what is allowed; and it is true."""
+    run = CountedRun(id="R-1", jobs=1000, late=24, bursts=(3,) * 8, seconds=1.0)
+    known = {"R-1": Earlier(weight=12.0, many=10_000)}
+    wanted = Requirement(id="R-1", thread="control", within=1, share=0.99)
+    runs = [[run]]
+    (found,) = judged([wanted], runs, known)
+    assert found.needed_s
+    while found.open:
+        runs.append([run])
+        (found,) = judged([wanted], runs, known)
+        assert len(runs) < 1000
+    (first,) = judged([wanted], runs[:1], known)
+    assert first.needed_s is not None
+    assert found.verdict == "failed" and abs(first.needed_s - (len(runs) - 1)) <= 1
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("tracefs")
+def test_what_crashes_does_not_pass(tmp_path: Path, capsys: Capture) -> None:
+    """Through a symbolic link; nor what a run that was broken off did not show."""
+    script = tmp_path / "crash.sh"
+    script.write_text("for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.02; done; kill -SEGV $$\n")
+    (tmp_path / "shell").symlink_to("/bin/sh")
+    words = json.dumps([str(tmp_path / "shell"), str(script)])
+    table = '[requirement.R-1]\nthread = "shell"\nwithin = "1s"\nshare = 0.1\n'
+    (tmp_path / "deadbeat.toml").write_text(f"[program]\ncommand = {words}\n{table}")
+    runs = ("--runs", str(tmp_path / "runs"), "--file", str(tmp_path / "deadbeat.toml"))
+    assert main(("run", *runs, "--fail-on", "requirement", "--set", "repeats=1")) == 3
+    assert "R-1 undecided" in (said := capsys.readouterr().out)
+    assert "the program ended by signal SIGSEGV" in said
+    log = tmp_path / "runs/.requirements.jsonl"
+    first = log.read_text().splitlines()[0]
+    with log.open("a") as stream:
+        stream.write(f"{first}\n")
+    main(("run", *runs, "--set", "repeats=1", "--fresh"))
+    assert "in 2 attempts, beside 1 run broken off" in capsys.readouterr().out
 
 
 def test_what_lost_events_cannot_be_read_as_complete(tmp_path: Path) -> None:

@@ -542,7 +542,7 @@ def _built(spec: ProgramSpec) -> ProgramSpec:
 
 
 def _hashes(command: Sequence[str], target: Target | None) -> dict[str, str]:
-    """Of the executable, wherever it is, and of files among its arguments."""
+    """SHA-256 by name: the executable, wherever it is, and files among its arguments."""
     if target is not None and not is_here(target):
         return {}
     places = [shutil.which(command[0]), *map(str, _files(command[1:]))]
