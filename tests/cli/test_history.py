@@ -246,16 +246,47 @@ def test_a_gallery_leaves_other_folders_alone(nights: Path, tmp_path: Path) -> N
 def test_a_machine_is_contributed_as_one_archive(nights: Path, tmp_path: Path) -> None:
     packed, lab = tmp_path / "board-1.tar.gz", tmp_path / "lab"
     answer("export", "board-1", "--as", "archive", "--out", str(packed), "--runs", str(nights))
-    for _ in range(2):
-        answer("import", str(packed), "--runs", str(lab))
+    answer("import", str(packed), "--runs", str(lab))
+    assert main(("import", str(packed), "--name", "twice", "--runs", str(lab))) == 2
     there = results("list", "--history", "--runs", str(nights))["results"]
     rows = results("list", "--history", "--runs", str(lab))["results"]
     same = next(row for row in there if row["name"] == "board-1")
-    assert [row["name"] for row in rows] == ["board-1", "board-1-2"]
-    own = {"name": "", "series": 0}
-    assert [{**row, **own} for row in rows] == [{**same, **own}] * 2
+    assert [{**row, "series": 0} for row in rows] == [{**same, "series": 0}]
     with tarfile.open(packed) as archive:
         assert {(each.uid, each.uname) for each in archive} == {(0, "")}
+
+
+def test_a_damaged_archive_leaves_nothing(
+    nights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = next((nights / "board-1/runs").glob("*.json"))
+    run.write_text(run.read_text()[:-20])
+    packed, lab = tmp_path / "board-1.tar.gz", tmp_path / "lab"
+    answer("export", "board-1", "--as", "archive", "--out", str(packed), "--runs", str(nights))
+    assert main(("import", str(packed), "--runs", str(lab))) == 3
+    assert "ask who sent it" in capsys.readouterr().err
+    assert [*lab.glob("*")] == []
+
+
+def test_unknown_machines_are_not_compared(tmp_path: Path) -> None:
+    """Histograms of cyclictest name none."""
+    draw = random.Random(4)
+    for number in range(12):
+        file = tmp_path / f"{number:02d}.txt"
+        first = 10 + 20 * (number > 5)
+        counts = {us: draw.randint(300, 400) * (first <= us < first + 30) for us in range(100)}
+        mean = sum(us * count for us, count in counts.items()) // sum(counts.values())
+        lines = [f"{us:06d} {count:06d}" for us, count in counts.items()]
+        ends = [f"Total: {sum(counts.values()):09d}", f"Min Latencies: {first:05d}"]
+        ends += [f"Avg Latencies: {mean:05d}", f"Max Latencies: {first + 29:05d}"]
+        ends += ["Histogram Overflows: 00000"]
+        text = ["# Histogram", *lines, *(f"# {each}" for each in ends), ""]
+        file.write_text("\n".join(text))
+        words = ("--load", "idle", "--duration", "10s", "--interval", "1ms", "--priority", "90")
+        answer("import", str(file), *words, "--runs", str(tmp_path / "runs"))
+    assert results("list", "--history", "--runs", str(tmp_path / "runs"))["changes"] == []
+    text = answer("list", "--history", "--runs", str(tmp_path / "runs"))
+    assert "12 results of unknown machines: not compared" in text
 
 
 def evil() -> Iterator[tuple[str, tarfile.TarInfo]]:

@@ -179,7 +179,7 @@ def test_the_better_end_as_bad_one(folder: Path, capsys: Capture) -> None:
     repository = made(folder / "repository", 5, -0.1)
     shown = found(capsys, repository)
     assert shown["ended"] == "wrong"
-    assert "Swap the ends, or --set better=more" in shown["headline"]
+    assert "What made it so: --set better=more" in shown["headline"]
     shown = found(capsys, repository, "--set", "better=more", "--name", "more")
     assert shown["commits"] == [repository.commits[repository.changes[0]]]
 
@@ -188,7 +188,19 @@ def test_the_time_is_over(folder: Path, capsys: Capture) -> None:
     repository = made(folder / "repository", 6, 0.1)
     shown = found(capsys, repository, "--for", "1s", "--build", "sleep 0.3; sh build.sh")
     assert shown["ended"] == "over"
-    assert "not proved" in shown["headline"] or "No difference" in shown["headline"]
+    whole = shown["headline"].partition("[")[2].partition("]")[0].split(", ")
+    low, high = map(float, whole)
+    kept = "No difference" in shown["headline"]
+    assert kept == (low <= 0 <= high) or "not proved" in shown["headline"]
+    assert "are over: begin anew with a longer --for" in shown["headline"]
+
+
+def test_one_build_of_the_repository_is_none_of_its_commits(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 9, 0.1, commits=4)
+    os.chdir(repository.folder)
+    program = repository.folder / "build.sh"
+    typed = ["bisect", "HEAD~2..HEAD", "--runs", str(folder / "runs"), "--", str(program)]
+    assert "is one build for all commits (say which of each: ./build.sh)" in refused(capsys, typed)
 
 
 def test_what_was_changed_on_a_branch_is_its_merge(folder: Path, capsys: Capture) -> None:

@@ -7,14 +7,18 @@ import os
 import shutil
 import tarfile
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
-from deadbeat.base.model.errors import DataError
+from deadbeat.base.kinds import KINDS
+from deadbeat.base.kinds.registry import folders_of, kind_of
+from deadbeat.base.model.errors import DataError, DeadbeatError, UsageError
 from deadbeat.base.model.words import shown
+from deadbeat.base.store.derived import digest_of
 from deadbeat.base.store.files import PART_SUFFIX, atomic_write, storing, write_buffers
-from deadbeat.base.store.place import HEADS, imported_place
+from deadbeat.base.store.place import HEADS, entries, imported_place
 
 #: Bytes and files of an archive that is unpacked, at most.
 _BYTES, _FILES = 1 << 30, 100_000
@@ -79,12 +83,29 @@ def unpack(file: Path, runs: Path, given: str | None, *, fresh: bool) -> Path:
                 with storing(place.path):
                     for each in members:
                         _write(archive, each, part.joinpath(*parts[each.name][1:]))
+                    _check(part, runs, file)
                     part.rename(place.emptied())
             finally:
                 shutil.rmtree(part, ignore_errors=True)
     except (EOFError, tarfile.TarError, ValueError) as error:
         raise DataError(f"{what}: {error}", _HINT) from error
     return place.path
+
+
+def _check(part: Path, runs: Path, file: Path) -> None:
+    """Raises DataError: it cannot be read, or is there already."""
+    try:
+        kind_of(next(name for name in KINDS if folders_of(name).holds(part))).show(part)
+    except (DeadbeatError, StopIteration) as error:
+        text = str(error).replace(f"{part}/", "")
+        raise DataError(f"{shown(str(file))} is damaged: {text}", "ask who sent it") from None
+    own = digest_of(part)
+    for path in entries(runs) if runs.is_dir() else ():
+        other = ""
+        with suppress(DeadbeatError, OSError):  # a damaged one is none
+            other = digest_of(path)
+        if other == own:
+            raise UsageError(f"{path.name} is this result already", "nothing is imported")
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> None:

@@ -28,6 +28,8 @@ from deadbeat.cli.compare.trend import FEWEST, Step, steps_of
 from deadbeat.cli.past import PastFigure, PastResult, history_of
 
 NOTHING = "–"
+#: Begins the name of a machine that a file of another tool does not have.
+UNKNOWN = "unknown"
 #: Settings that differ that are named.
 _NAMED = 2
 
@@ -111,7 +113,13 @@ class Series:
     @property
     def judged(self) -> bool:
         """Whether there is enough to show a change."""
-        return sum(line.result.counts and bool(line.cells) for line in self.lines) >= FEWEST
+        known = sum(line.result.counts and bool(line.cells) for line in self.lines)
+        return known >= FEWEST and not self.unknown
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing says that they are of one machine."""
+        return self.first.machine.startswith(UNKNOWN)
 
     @property
     def name(self) -> str:
@@ -122,6 +130,10 @@ class Series:
     def answer(self) -> str:
         """What is known of changes."""
         count = count_of(len(self.lines), "result")
+        if self.unknown:
+            return f"{count} of unknown machines: not compared"
+        if not any(line.cells for line in self.lines):
+            return f"{count} without figures"
         if not self.judged:
             return f"{count}: too few to show a change (from {FEWEST} on)"
         found = [
@@ -210,7 +222,8 @@ def _judged(groups: Sequence[Sequence[PastLine]]) -> list[Series]:
     """Series with the steps in them."""
     judged: list[tuple[Metric, list[tuple[PastLine, PastFigure]]]] = []
     for own in groups:
-        counted = [line for line in own if line.result.counts]
+        same = not own[0].result.machine.startswith(UNKNOWN)
+        counted = [line for line in own if line.result.counts and same]
         every = ((line, each) for line in counted for each in line.cells)
         for values in grouped(every, lambda pair: pair[1].cell).values():
             metric = values[0][0].metric
@@ -267,7 +280,8 @@ def history(*, figure: str | None, machine: str | None, csv: bool, runs: Path) -
         cells = (_row(*pair, each) for pair in lines for each in [*pair[1].cells] or none)
         return answer(parts=[partial(click.echo, csv_text([*rows[0]], cells), nl=False)])
     said = [f"series {each.number} ({each.name}), {each.answer}" for each in found if each.judged]
-    if few := sum(not each.judged for each in found):
+    said += [f"series {each.number}, {each.answer}" for each in found if each.unknown]
+    if few := sum(not each.judged and not each.unknown for each in found):
         said.append(f"{few} series of fewer than {FEWEST} results: too few to show a change")
     said += [
         f"series {each.number} has other settings than {each.number - 1}:"

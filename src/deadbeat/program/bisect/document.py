@@ -138,10 +138,13 @@ def answer(found: Bisected) -> list[str]:
     if found.why == "wrong":
         text = f"{what} of {found.commits[-1]} is the better one: {whole} beside"
         other = "less" if found.spec.better == "more" else "more"
-        return [f"{text} {found.commits[0]}.", f"Swap the ends, or --set better={other}."]
+        return [f"{text} {found.commits[0]}.", f"What made it so: --set better={other}."]
     if not found.changes:
-        said = [f"No difference of {what} is shown between {ends}: {whole}."]
-        return said if found.why else [*said, "The search goes on."]
+        said = f"No difference of {what} is shown between {ends}: {whole}."
+        if found.why != "equal" and found.whole and not found.whole.low <= 0 <= found.whole.high:
+            chance = _chance(1 - float(found.search.chances[0]))
+            said = f"Whether {what} differs between {ends} is not decided: {whole} ({chance})."
+        return [said, *_more(found)]
     return [*_named(found, what), *_left_out(found)]
 
 
@@ -165,10 +168,15 @@ def _named(found: Bisected, what: str) -> Iterator[str]:
             f"{what} changes between {found.commits[first - 1]} and {found.commits[last]}"
             f" ({_chance(chance)}, {count_of(len(names), 'commit')}), not proved; all: {whole}."
         )
+    yield from _more(found)
+
+
+def _more(found: Bisected) -> Iterator[str]:
+    """What decides it, where it is not finished."""
     if found.why == "over":
-        yield f"{duration(found.spec.most)} are over: --for has more."
-    else:
-        yield "The search goes on."
+        yield f"{duration(found.spec.most)} are over: begin anew with a longer --for."
+    elif not found.why:
+        yield "It is not finished: the same command continues it."
 
 
 def _rest(found: Bisected) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -177,6 +177,14 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
         raise AssertionError
 
 
+def _check_outside(program: Path, source: Path, say: Callable[[str], None]) -> None:
+    """A program that is no copy's. Raises UsageError: the repository has it."""
+    if program.is_relative_to(source):
+        own = program.relative_to(source)
+        raise UsageError(f"{program} is one build for all commits", f"say which of each: ./{own}")
+    say(f"{program} is the same for every commit: only what it reads of the copy differs")
+
+
 def begin(asked: Begin) -> Begun:
     """Makes the folder of a search, or finds the one to continue."""
     source = Path.cwd()
@@ -185,6 +193,8 @@ def begin(asked: Begin) -> Begun:
     commits = kernels_of(spec.range, on) if on else commits_of(source, spec.range)
     if "/" not in spec.command[0]:
         found(spec.command[0])
+    elif not on and Path(spec.command[0]).is_absolute():
+        _check_outside(Path(spec.command[0]), source, asked.say)
     if on and not any(NAME in word for word in spec.command):
         raise UsageError(f"no word of the program has {NAME}", f"lab:{NAME} is each kernel")
     if not on and changed(source):
