@@ -192,7 +192,7 @@ def test_the_time_is_over(folder: Path, capsys: Capture) -> None:
     low, high = map(float, whole)
     kept = "No difference" in shown["headline"]
     assert kept == (low <= 0 <= high) or "not proved" in shown["headline"]
-    assert "are over: begin anew with a longer --for" in shown["headline"]
+    assert "are over: begin again with a longer --for" in shown["headline"]
 
 
 def test_one_build_of_the_repository_is_none_of_its_commits(folder: Path, capsys: Capture) -> None:

@@ -174,7 +174,7 @@ def _named(found: Bisected, what: str) -> Iterator[str]:
 def _more(found: Bisected) -> Iterator[str]:
     """What decides it, where it is not finished."""
     if found.why == "over":
-        yield f"{duration(found.spec.most)} are over: begin anew with a longer --for."
+        yield f"{duration(found.spec.most)} are over: begin again with a longer --for."
     elif not found.why:
         yield "It is not finished: the same command continues it."
 
