@@ -140,10 +140,13 @@ def answer(found: Bisected) -> list[str]:
         other = "less" if found.spec.better == "more" else "more"
         return [f"{text} {found.commits[0]}.", f"What made it so: --set better={other}."]
     if not found.changes:
-        said = f"No difference of {what} is shown between {ends}: {whole}."
-        if found.why != "equal" and found.whole and not found.whole.low <= 0 <= found.whole.high:
-            chance = _chance(1 - float(found.search.chances[0]))
-            said = f"Whether {what} differs between {ends} is not decided: {whole} ({chance})."
+        none, effect = float(found.search.chances[0]), found.whole
+        shows = effect is not None and not effect.low <= 0 <= effect.high
+        chance = f"; a change has {_chance(1 - none)}" * shows
+        if shows and none < 1 / 2:
+            said = f"Whether {what} differs between {ends} is not decided: {whole}{chance}."
+        else:
+            said = f"No difference of {what} is shown between {ends}: {whole}{chance}."
         return [said, *_more(found)]
     return [*_named(found, what), *_left_out(found)]
 
