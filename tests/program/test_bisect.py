@@ -376,8 +376,13 @@ def test_of_repositories_over_recorded_runs_95_percent_are_right(
 
 @pytest.mark.slow
 def test_repositories_without_a_change_over_recorded_runs(folder: Path, capsys: Capture) -> None:
+    """None is named; after a few seconds some are not decided, as ends differ by chance."""
+    open_ = []
     for seed in range(34):
         repository = made(folder / f"r{seed}", 100 + seed, 0.0, noise=recorded(100 + seed))
         shown = found(capsys, repository, "--for", "6s", "--name", f"r{seed}")
         assert (shown["commits"], shown["ended"] in ("equal", "over")) == ([], True), seed
-        assert "No difference of took is shown" in shown["headline"], seed
+        if "No difference of took is shown" not in shown["headline"]:
+            assert "is not decided" in shown["headline"], seed
+            open_.append(shown["headline"])
+    assert len(open_) <= 3, open_
