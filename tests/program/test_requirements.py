@@ -254,6 +254,17 @@ def test_the_time_until_it_fails_is_said(tmp_path: Path) -> None:
     assert found.verdict == "failed" and abs(first.needed_s - (len(runs) - 1)) <= 1
 
 
+def test_what_earlier_attempts_showed_is_no_rate_of_this_one() -> None:
+    """Runs go on as long, whatever came before."""
+    runs = [[CountedRun(id="R-1", jobs=1000, seconds=1.0)]]
+    first, again = (
+        judged([WANTED], runs, {"R-1": Earlier(jobs=jobs, weight=12.0, many=10_000)})[0]
+        for jobs in (0, 9000)
+    )
+    assert first.open and again.open
+    assert first.half_s == again.half_s > 300
+
+
 @pytest.mark.hardware
 @pytest.mark.usefixtures("tracefs")
 def test_what_crashes_does_not_pass(tmp_path: Path, capsys: Capture) -> None:

@@ -149,6 +149,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     _base: TracedProgram = field(default=NOTHING, init=False)
     _required: tuple[Required, ...] = field(default=(), init=False)
     _left: int = field(default=1, init=False)
+    _stored: list[ProgramRun] = field(factory=list, init=False)
 
     def seconds(self, runs: int) -> float:
         return runs * (self._spec.duration or 0)
@@ -166,6 +167,7 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
     def keep(self, result: ProgramRun) -> Kept[ProgramKey] | Lost[ProgramKey]:
         found = super().keep(result)
         if self._spec.requirement:
+            self._stored.append(result)
             own, _ = read_facts(self._folder.facts)
             note(self._folder.path.parent, own, self._spec.requirement, result.required)
         return found
@@ -174,8 +176,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         """Runs as long as one may decide a requirement; says what is open after the first."""
         store, seen = self._folder, 0
         assert isinstance(store, ProgramStore)
+        self._stored = list(store.runs())
         while True:
-            runs = list(store.runs())
+            runs = self._stored
             self._required = required_of(store, runs)
             self._left = runs_left(self._spec, self._required, runs)
             if not self._left or (seen and len(runs) == seen):  # the last one has no result

@@ -62,7 +62,8 @@ class Earlier:
 class Required:
     """A requirement that was judged, over all attempts. ``allowed``: share of late jobs (0: none);
     ``weight``: late jobs that count as one, ``assumed``: as nothing says how long bursts are;
-    ``at_most``: share that is late (95 %); ``needed_s``: until it is decided, if it goes on so."""
+    ``at_most``: share that is late (95 %); ``needed_s``: until it is decided, if it goes on so;
+    ``half_s``: what a decision takes at half of the allowed late jobs."""
 
     requirement: Requirement
     verdict: CaseVerdict
@@ -78,6 +79,7 @@ class Required:
     assumed: bool = False
     at_most: float | None = None
     needed_s: float | None = None
+    half_s: float = 0.0
 
     @property
     def id(self) -> str:
@@ -170,6 +172,9 @@ def _aged(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> Counte
         return evolve(found, lacks=f"no link from {wanted.age_of} to {wanted.thread} was seen")
     path = max(mine, key=lambda each: (each.misses or 0, each.age_max_ns or 0))
     unsure = "data may be older than what was seen" * any(each.at_least for each in mine)
+    if path.deadline_ns != wanted.within:
+        given = time_text(path.deadline_ns)
+        return evolve(found, lacks=f"--deadline {wanted.of}={given} is another one")
     return evolve(
         found,
         jobs=path.jobs,
@@ -276,7 +281,7 @@ def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: 
     if at_most is not None:
         words.append(f"at most {percent_of(at_most)} are, {percent(round(allowed, 12))} allowed")
     verdict: CaseVerdict = "undecided"
-    needed_s = None
+    needed_s, half_s = None, 0.0
     if kept is False:
         verdict = "failed"
     elif doubt:
@@ -288,6 +293,8 @@ def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: 
         rate = sum(each.jobs for each in runs) / seconds if seconds else before.rate
         more = sequential.jobs_until(late, jobs, allowed, late / jobs if jobs else 0.0)
         needed_s = more * weight / rate if rate else math.inf
+        half = sequential.jobs_until(0.0, 0.0, allowed, allowed / 2)
+        half_s = half * weight / rate if rate else 0.0
         time = "no time decides" if math.isinf(needed_s) else f"{duration(needed_s)} more decide"
         words.append(f"{time} it, if it goes on so")
     return evolve(
@@ -297,6 +304,7 @@ def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: 
         allowed=allowed,
         at_most=at_most,
         needed_s=needed_s,
+        half_s=half_s,
     )
 
 
@@ -327,17 +335,6 @@ def ahead(wanted: Requirement, before: Earlier) -> str:
         f"{wanted.id} ({wanted.words}) takes {time(least)} if no job is late, {time(half)} at half"
         f" the allowed ones (weight of bursts {weight:.3g}{assumed})"
     )
-
-
-def half_s(found: Sequence[Required], seconds: float) -> float:
-    """How long it takes at most until all are decided that can be, s, where each has half of its
-    allowed late jobs. ``seconds``: what was measured."""
-    longest = 0.0
-    for each in found:
-        if each.open and each.jobs and seconds:
-            more = sequential.jobs_until(0.0, 0.0, each.allowed, each.allowed / 2) * each.weight
-            longest = max(longest, more * seconds / each.jobs)
-    return longest
 
 
 # -- words

@@ -35,7 +35,7 @@ from deadbeat.program.derive.broken import BrokenRule
 from deadbeat.program.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.run.attempts import read_facts
-from deadbeat.program.run.required import CountedRun, Required, half_s, judged
+from deadbeat.program.run.required import CountedRun, Required, judged
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import TracedProgram, worst_task
 from deadbeat.program.run.tries import ProgramChange, Tried
@@ -287,7 +287,8 @@ def runs_left(spec: ProgramSpec, found: Sequence[Required], runs: Sequence[Progr
     if not runs:
         return 1
     each_s, seconds = spec.duration or 1, sum(run.seconds for run in runs)
-    most_s = max(_TIMES_HALF * half_s(found, seconds), 2 * each_s)
+    half_s = max((each.half_s for each in found), default=0.0)
+    most_s = max(_TIMES_HALF * half_s, 2 * each_s)
     left_s = max((each.needed_s for each in found if each.needed_s is not None), default=0.0)
     left = math.ceil(max(min(left_s, most_s - seconds), 0) / each_s)
     return max(min(left, spec.repeats - len(runs)), 0)
