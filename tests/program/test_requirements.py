@@ -200,6 +200,8 @@ def test_an_assessor_needs_the_folder_alone(tmp_path: Path) -> None:
     statement = json.loads((out / "statement.json").read_text())
     assert statement["predicate"]["result"] == "FAILED"
     assert statement["predicate"]["passedTests"] == ["R-1"]
+    for text in ("facts.txt", "requirements.txt", "not-covered.txt"):
+        assert "SIMULATED" in (out / text).read_text()
     rng = np.random.default_rng(1)
     for name, data in files_in(out).items():
         if name != "manifest.sha256" and data:
@@ -285,6 +287,13 @@ def test_what_crashes_does_not_pass(tmp_path: Path, capsys: Capture) -> None:
         stream.write(f"{first}\n")
     main(("run", *runs, "--set", "repeats=1", "--fresh"))
     assert "in 2 attempts, beside 1 run broken off" in capsys.readouterr().out
+
+
+def test_what_was_made_up_has_no_passed_statement(tmp_path: Path) -> None:
+    asked(tmp_path, file=FILE[: FILE.index('[requirement."SYS')])
+    statement = json.loads((bundled(tmp_path, "evidence") / "statement.json").read_text())
+    assert statement["predicate"]["passedTests"] == ["R-1"]
+    assert statement["predicate"]["result"] == "WARNED"
 
 
 def test_what_lost_events_cannot_be_read_as_complete(tmp_path: Path) -> None:

@@ -67,6 +67,11 @@ class _Assessed:
         return self.head.get("spec") or {}
 
     @property
+    def labels(self) -> str:
+        """What must show on every figure; "": it was measured."""
+        return ", ".join(self.shown.document.labels if self.shown.document else ())
+
+    @property
     def platform(self) -> Any:
         return self.head.get("platform") or {}
 
@@ -157,7 +162,8 @@ def _facts(found: _Assessed) -> Iterator[tuple[str, object]]:
     head, state, lacking = found.head, found.state, _incomplete(found)
     yield "result", f"{state.name}, of deadbeat {found.kind}"
     yield "complete", f"no: {'; '.join(lacking)}" if lacking else "yes"
-    yield "answer", found.shown.headline
+    yield "label", found.labels or "none: it was measured"
+    yield "answer", f"{found.labels}: " * bool(found.labels) + found.shown.headline
     more = state.planned - state.done
     yield "runs", f"{state.done} done, {more} to be done, {state.failed} without a result"
     for key, name in (("program", "program"), ("commit", "program.commit"), ("tool", "tool")):
@@ -179,6 +185,8 @@ def _facts(found: _Assessed) -> Iterator[tuple[str, object]]:
 def _requirements(found: _Assessed) -> Iterator[tuple[str, object]]:
     """What was judged: requirements with their bounds, else every condition of the result."""
     asked = found.plain.get("requirements") or ()
+    if found.labels:
+        yield "label", found.labels
     for each in asked:
         name = each["id"]
         for key in ("asked", "verdict", "why"):
@@ -194,6 +202,7 @@ def _requirements(found: _Assessed) -> Iterator[tuple[str, object]]:
 
 
 def _not_covered(found: _Assessed) -> Iterator[str]:
+    yield from [f"not measured: it is {found.labels}"] * bool(found.labels)
     yield from (f"incomplete: {each}" for each in _incomplete(found))
     for key in ("not_seen", "rules_not_seen"):
         yield from (f"not seen: {each}" for each in found.plain.get(key) or ())
@@ -263,7 +272,7 @@ def _statement(found: _Assessed, made: Mapping[str, str]) -> Json:
         key: [case.name for case in cases if _RESULTS.get(case.verdict, "warnedTests") == key]
         for key in ("passedTests", "warnedTests", "failedTests")
     }
-    warned = names["warnedTests"] or _incomplete(found)
+    warned = names["warnedTests"] or _incomplete(found) or found.labels
     answer = hashlib.sha256(found.shown.headline.encode()).hexdigest()
     digests = found.head.get("program") or {f"answer of {found.state.name}": answer}
     return {
