@@ -333,6 +333,7 @@ read -r process <process
 lives() { [ "$(readlink /proc/$process/exe)" = "$PWD/recorder" ]; }
 [ "$2" = go ] || { lives && kill "$process" && sleep 2; }
 lives && echo lives
+cp state counts 2>/dev/null # it is written all the time
 ls | grep '^w.*[.]facts$'"""
 
 
@@ -360,7 +361,7 @@ def fetch(store: ProgramStore, target: Target, *, stop: bool) -> str:
         return f"{target.name} has nothing in {folder} any more" if folder else "no plan is there"
     with store.lock():
         with suppress(TargetError):
-            target.get(f"{folder}/{STATE}", own / STATE)
+            target.get(f"{folder}/counts", own / STATE)
         for facts in [line for line in done.stdout.split() if line.endswith(".facts")]:
             for name in (facts.replace(".facts", ".events"), facts):
                 target.get(f"{folder}/{name}", own / name)
