@@ -222,6 +222,20 @@ def test_it_is_measured_again_by_its_own_file(tmp_path: Path, capsys: Capture) -
     assert [each["verdict"] for each in answer] == ["passed", "undecided", "undecided", "failed"]
 
 
+def test_what_was_rebuilt_is_not_continued(tmp_path: Path, capsys: Capture) -> None:
+    """Half of the runs of one program, and half of another, would be of neither."""
+    program, runs = tmp_path / "made", tmp_path / "runs"
+    words = ["run", "--simulated", "--repeats", "2", "--runs", str(runs), "--", str(program)]
+    for text in ("exit 0", "exit 1", "exit 0"):
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+        status = main(words)
+        error = capsys.readouterr().err
+        assert ("was begun with another made (" in error) is (text == "exit 1")
+        assert status == (2 if text == "exit 1" else 0)
+        max((runs / "made/runs").glob("*.json")).unlink(missing_ok=True)
+
+
 def test_counts_that_were_changed_contradict_each_other(tmp_path: Path, capsys: Capture) -> None:
     asked(tmp_path)
     run = tmp_path / "runs/made/runs/0001.json"

@@ -36,9 +36,11 @@ _JUDGED = ("jobs", "late", "bursts", "longest", "weight", "allowed", "at_most", 
 _READ = """What is in this folder, which deadbeat wrote of one result. It is checked with
 
     sha256sum -c --quiet manifest.sha256
+    { cut -c67- manifest.sha256; find * -type f; } | sort | uniq -u
 
-and signed, if that is wanted, as any file is: manifest.sha256 has the hash of all others that
-belong to it; statement.json has those of the texts.
+where the second names files that were added, beside manifest.sha256 itself. It is signed, if that
+is wanted, as any file is: manifest.sha256 has the hash of all others that belong to it;
+statement.json has those of the texts.
 
 facts.txt          a line each: which program, machine, kernel, settings and tool; when; whether the
                    result is complete; what was changed; self-test; findings
@@ -211,7 +213,9 @@ def _not_covered(found: _Assessed) -> Iterator[str]:
         if each["verdict"] != "passed":
             yield f"not shown: {each['id']}: {each['why']}"
         if each["attempts"] > 1:
-            yield f"not in this folder: {each['attempts'] - 1} earlier attempts of {each['id']}"
+            before = found.head["earlier"][each["id"]]
+            counts = f"{before['attempts']}, {before['jobs']} jobs, {before['late']} late"
+            yield f"not in this folder: {each['id']}: earlier attempts: {counts}"
     cpus = ", ".join(map(str, found.platform.get("cpus") or ())) or "unknown"
     yield f"machines and CPUs: this one alone, CPUs {cpus}, in the settings of facts.txt"
     beside = shlex.join(found.spec.get("beside") or ())

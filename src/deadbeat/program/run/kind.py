@@ -6,7 +6,6 @@ import os
 import random
 import re
 import shlex
-import shutil
 import signal
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -29,7 +28,7 @@ from deadbeat.base.model.systems import TaskSystem
 from deadbeat.base.model.words import Json, count_of, duration, shortened, time_text
 from deadbeat.base.report.document import csv_of
 from deadbeat.base.report.machines import Verdicted
-from deadbeat.base.store.files import file_hash, read_toml, tool_hash
+from deadbeat.base.store.files import read_toml, tool_hash
 from deadbeat.base.store.place import PROGRAM, no_result
 from deadbeat.build.programs import toolchain_of
 from deadbeat.build.toolchain import Toolchain
@@ -55,6 +54,7 @@ from deadbeat.program.derive.twin import twin_of
 from deadbeat.program.run import keeping
 from deadbeat.program.run import kept as keeps
 from deadbeat.program.run.attempts import (
+    Attempt,
     attempt,
     earlier,
     facts_of,
@@ -123,6 +123,12 @@ _GIT = (
     ' -c core.fsmonitor=false -c core.hooksPath=/dev/null "$@"; }; '
     'cd "$1" && git rev-parse --short HEAD && git status --porcelain -uno'
 )
+
+#: A hash and a name a line.
+_SUMS = """executable=$(command -v -- "$1"); shift
+for file in "$executable" "$@"; do
+    [ -f "$file" ] && echo "$(sha256sum <"$file" | cut -c-64) $(basename "$(readlink -f "$file")")"
+done"""
 
 #: Turns of changes, and the longest run where neither is given.
 _TURNS, _TURN_S = 5, 10.0
@@ -474,18 +480,14 @@ def begin(asked: Begin) -> Begun:
     words = spec.command or tuple(_comm(pid, target) for pid in pids) or (spec.name,)
     if "name" not in {*asked.written, *asked.typed}:
         spec = evolve(spec, name=f"{spec.twin_of}-twin" if spec.twin_of else _named(words))
-    platform = example_platform()
-    if target is not None:
-        environment = environment_of(target, now=datetime.now(UTC), more={})
-        online = environment["cpus_online"]
-        cpus = online if isinstance(online, list) else []
-        made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
-        platform = with_tuning(made, target)
+    platform = _platform(target) if target else example_platform()
     spec = _to_decide(spec, asked)
     runs = [FIRST] if spec.requirement else plan(spec)
     if spec.keep and on is not None:
         done = sorted(on.committed())
         runs = [*done, *[ProgramKey(max(each.repeat for each in done) + 1 if done else 1)] * learns]
+    exes = [f"/proc/{pid}/exe" for pid in pids if not spec.keep]  # that may be replaced
+    hashes = _hashes(spec.command or exes, target)
     each_s = spec.learn if spec.keep else None if asked.simulated else spec.duration
     store = begun_store(
         FOLDERS,
@@ -494,9 +496,11 @@ def begin(asked: Begin) -> Begun:
         platform,
         runs,
         seconds=lambda left: None if each_s is None else left * each_s,
+        differs=lambda store: _rebuilt(store, hashes),
         ready=lambda left: {
             "commit": _commit(words, target),
-            **_before(spec, asked, target, platform, left),
+            "program": hashes,
+            **_before(spec, asked, target, left, attempt(spec.command, hashes, platform)),
         },
         details=f"{shortened(shlex.join(spec.command)) or processes(pids or spec.pid)},"
         f" {f'{each_s:g} s each' if each_s else 'each until it ends'}"
@@ -518,6 +522,14 @@ def begin(asked: Begin) -> Begun:
         locks += keeping.locked(store.path / keeping.KEPT / keeping.STATE, f"for {store.path.name}")
         then = partial(keeping.keep_on, pids, lasts, store, toolchain_of(target), locks)
     return Begun(experiment=experiment, beside=spec.beside, then=then)
+
+
+def _platform(target: Target) -> Platform:
+    environment = environment_of(target, now=datetime.now(UTC), more={})
+    online = environment["cpus_online"]
+    cpus = online if isinstance(online, list) else []
+    made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
+    return with_tuning(made, target)
 
 
 def _to_decide(spec: ProgramSpec, asked: Begin) -> ProgramSpec:
@@ -544,24 +556,31 @@ def _built(spec: ProgramSpec) -> ProgramSpec:
     return spec
 
 
-def _hashes(command: Sequence[str], target: Target | None) -> dict[str, str]:
+def _hashes(words: Sequence[str], target: Target | None) -> dict[str, str]:
     """SHA-256 by name: the executable, wherever it is, and files among its arguments."""
-    if target is not None and not is_here(target):
+    if not words:
         return {}
-    places = [shutil.which(command[0]), *map(str, _files(command[1:]))]
-    paths = [Path(place).resolve() for place in places if place]
-    return {each.name: file_hash(each) for each in paths if each.is_file()}
+    with LocalTarget() as here:
+        other = target is not None and not target.boot_s and found(words[0], target)
+        there = target if target and other else here
+        lines = there.run(("sh", "-c", _SUMS, "sh", *words)).stdout.splitlines()
+    return {name: each for each, _, name in (line.partition(" ") for line in lines)}
+
+
+def _rebuilt(store: ProgramStore, now: dict[str, str]) -> Iterator[str]:
+    """That its runs were of other files than there are ``now``, as a predicate."""
+    begun = store.facts.get("program", {})
+    if other := [name for name, each in now.items() if begun.get(name, each) != each]:
+        yield f"was begun with another {' and '.join(other)}"
 
 
 def _before(
-    spec: ProgramSpec, asked: Begin, target: Target | None, platform: Platform, left: int
+    spec: ProgramSpec, asked: Begin, target: Target | None, left: int, own: Attempt
 ) -> dict[str, Json]:
-    """Says how long a decision takes; what is known of requirements, the program, and whether this
-    tool sees what is late here."""
+    """Says how long a decision takes; what is known of requirements, and whether this tool sees
+    what is late here."""
     if not spec.requirement:
         return {}
-    hashes = _hashes(spec.command, target)
-    own = attempt(spec.command, hashes, platform)
     known = earlier(asked.runs, own, spec.requirement)
     for each in spec.requirement:
         if text := ahead(each, known[each.id]):
@@ -570,7 +589,6 @@ def _before(
     return {
         **facts_of(own, known),
         "wheel": tool_hash(),
-        "program": hashes,
         "proof": [asdict(each) for each in proof],
     }
 

@@ -123,9 +123,7 @@ def counted(
     else:
         names, responses = _responses(wanted, derived, marks)
         if responses is None:
-            there = ", ".join(names) or "none"
-            text = f"there is no thread {wanted.thread} with jobs ({there})"
-            return evolve(found, lacks=found.lacks or text)
+            return evolve(found, lacks=found.lacks or _no_thread(wanted, names, seen))
         release, end = responses
         late_ones = end - release > wanted.within
         found = evolve(
@@ -213,8 +211,14 @@ def _rules(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> Count
     missing = [rule for rule in wanted.rules if rule not in seen.rules_judged]
     lacks = found.lacks or f"not seen: whether {', '.join(missing)} is broken" * bool(missing)
     if wanted.thread and wanted.thread not in [each.name for each in seen.known]:
-        lacks = f"there is no thread {wanted.thread} with jobs"
+        lacks = _no_thread(wanted, [each.name for each in seen.known], seen)
     return evolve(found, breaks="; ".join(broken), proof="none was broken", lacks=lacks)
+
+
+def _no_thread(wanted: Requirement, names: Sequence[str], seen: TracedProgram) -> str:
+    if wanted.thread in [each.name for each in seen.tasks]:
+        return f"thread {wanted.thread} ended no job"
+    return f"there is no thread {wanted.thread} with jobs ({', '.join(names) or 'none'})"
 
 
 # -- all runs
@@ -295,7 +299,9 @@ def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: 
         needed_s = more * weight / rate if rate else math.inf
         half = sequential.jobs_until(0.0, 0.0, allowed, allowed / 2)
         half_s = half * weight / rate if rate else 0.0
-        time = "no time decides" if math.isinf(needed_s) else f"{duration(needed_s)} more decide"
+        time = (
+            "no time decides" if math.isinf(needed_s) else f"{duration(needed_s + 0.5)} more decide"
+        )
         words.append(f"{time} it, if it goes on so")
     return evolve(
         found,

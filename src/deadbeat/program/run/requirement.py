@@ -38,7 +38,8 @@ class Requirement:
     def words(self) -> str:
         """``control within 5 ms in 99.9 % of jobs``."""
         if self.rules:
-            return f"{self.thread or 'no real-time thread'} breaks {' or '.join(self.rules)}"
+            who = f"{self.thread} never" if self.thread else "no real-time thread"
+            return f"{who} breaks {' or '.join(self.rules)}"
         if self.proved:
             return "a test proves that deadlines are met"
         what = f"{self.thread} within" if not self.age_of else f"data of {self.of} no older than"
