@@ -147,7 +147,7 @@ def test_a_full_disk_and_lost_marks_leave_the_rest(programs: Path, tmp_path: Pat
         cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert done.returncode == 7, done.stderr
-    assert "not seen: marks of jobs: cannot read file of marks" in done.stdout
+    assert "Not seen: marks of jobs: cannot read file of marks" in done.stdout
     assert "s: No space left on device" in done.stdout and "relative" in done.stdout
 
 

@@ -73,7 +73,7 @@ def test_text_says_what_strangers_count_themselves(
     assert main(("import", file, "--process", threads)) == 0
     out = capsys.readouterr().out
     assert [text for text in ANSWERS[name] if text not in out] == [], out
-    assert "Recorded elsewhere: " in out and "not seen: times finer than 1 µs" in out
+    assert "Recorded elsewhere: " in out and "Not seen: times finer than 1 µs" in out
 
 
 @pytest.mark.usefixtures("in_a_folder")
@@ -110,10 +110,10 @@ def test_every_verb_takes_a_trace(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("without", "says"),
     [
-        (("sys",), "not seen: system calls: jobs go by wake-ups"),
-        (("sched_stat_runtime",), "not seen: charges: what a hypervisor"),
-        (("hrtimer_start",), "not seen: timers of sleeps"),
-        (EVENTS, "not seen: system calls: jobs go by wake-ups"),
+        (("sys",), "Not seen: system calls: jobs go by wake-ups"),
+        (("sched_stat_runtime",), "Not seen: charges: what a hypervisor"),
+        (("hrtimer_start",), "Not seen: timers of sleeps"),
+        (EVENTS, "Not seen: system calls: jobs go by wake-ups"),
     ],
 )
 def test_what_a_trace_lacks_is_said(without: tuple[str, ...], says: str, capsys: Capture) -> None:
@@ -267,7 +267,7 @@ HURT: dict[str, tuple[Callable[[list[str]], list[str]], str]] = {
     "a CPU's lost": (lambda lines: [*lines[:3000], "CPU:0 [LOST 99 EVENTS]", *lines[3400:]],
                      "events were lost, and "),
     "two clocks": (later, "timers of sleeps but by the wake-ups"),
-    "a part": (lambda lines: lines[2000:7000], "not seen: "),
+    "a part": (lambda lines: lines[2000:7000], "Not seen: "),
     "hostile names": (lambda lines: [each.replace("hog", "h-1 [000] 1.0:") for each in lines],
                       "preempted by h-1 [000] 1.0:"),
 }  # fmt: skip
@@ -402,7 +402,7 @@ def test_callbacks_of_ros_2_have_their_names(capsys: Capture) -> None:
         durations = (rows["end"] - rows["begin"]) * 0.49
         mean = tasks["filter /scan"]["c_mean_ns"]
         assert mean == pytest.approx(durations.mean(), rel=0.2 if name == "both" else 0.01)
-    assert "not seen: events of the kernel" in found["headline"]
+    assert "Not seen: events of the kernel" in found["headline"]
     assert main(("import", "both", "--name", "named", "--deadline", "filter /scan=1ms")) == 0
     assert "(none given" not in capsys.readouterr().out
     assert main(("export", "named", "--as", "perfetto", "--out", "out.json")) == 0

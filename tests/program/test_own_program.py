@@ -437,7 +437,7 @@ UNSEEN = {
     "the shim stays out beside a sanitizer": (("-fsanitize=address",), ()),
     "It took no lock of pthread or C11": ((), ()),
     "runs with other rights (set-user-id, sudo)": ((), ()),
-    "the kernel refused naps the policy": ((), ("setpriv", "--bounding-set=-sys_nice")),
+    "The kernel refused naps the policy": ((), ("setpriv", "--bounding-set=-sys_nice")),
 }
 
 

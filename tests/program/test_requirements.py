@@ -11,6 +11,7 @@ from helpers.answers import Capture
 from helpers.programs import ROOT, command_of
 from test_injected_causes import tracefs  # noqa: F401 - a fixture
 
+from deadbeat.base.stats.sequential import Bursts
 from deadbeat.cli.main import main
 from deadbeat.program.run.required import CountedRun, Earlier, Required, ahead, judged
 from deadbeat.program.run.requirement import Requirement
@@ -30,6 +31,11 @@ def drawn(
     return found
 
 
+def known_bursts(weight: int, number: int) -> Bursts:
+    """From before."""
+    return Bursts.of([weight] * number)
+
+
 def looked_at(
     bursts: list[tuple[float, int]], jobs: int, looks: int, known: Earlier
 ) -> tuple[Required, int]:
@@ -38,7 +44,7 @@ def looked_at(
     for look in range(looks):
         first, last = jobs * look // looks, jobs * (look + 1) // looks
         mine = tuple(size for at, size in bursts if first <= at < last)
-        run = CountedRun(id="R-1", jobs=last - first, late=sum(mine), bursts=mine, seconds=1.0)
+        run = CountedRun(id="R-1", jobs=last - first, bursts=Bursts.of(mine), seconds=1.0)
         runs.append([run])
         (found,) = judged([WANTED], runs, {"R-1": known})
         if not found.open:
@@ -53,7 +59,7 @@ def looked_at(
 def test_a_program_at_its_limit_does_not_pass(mean: int, times: int, known: bool) -> None:
     """However often it is looked at: 1,000 programs, ten looks each."""
     rng = np.random.default_rng([mean, times, known])
-    before = Earlier(weight=2 * mean - 1, many=100) if known else Earlier()
+    before = Earlier(known=known_bursts(2 * mean - 1, 100)) if known else Earlier()
     jobs = round(times * 3 / SHARE)
     found = [looked_at(drawn(rng, jobs, SHARE, mean), jobs, 10, before)[0] for _ in range(1000)]
     passed = sum(each.verdict == "passed" for each in found)
@@ -66,7 +72,7 @@ def test_a_program_at_its_limit_does_not_pass(mean: int, times: int, known: bool
 def test_it_is_decided_in_the_time_that_was_said(mean: int) -> None:
     """With half of the late jobs that are allowed; half of the programs within 30 % of it."""
     rng = np.random.default_rng(mean)
-    before = Earlier(weight=2 * mean - 1, many=100, rate=1000.0)
+    before = Earlier(known=known_bursts(2 * mean - 1, 100), rate=1000.0)
     text = ahead(WANTED, before)
     said = text.partition("is late, ")[2].partition(" at half")[0]
     minutes = sum(
@@ -236,17 +242,6 @@ def test_what_was_rebuilt_is_not_continued(tmp_path: Path, capsys: Capture) -> N
         max((runs / "made/runs").glob("*.json")).unlink(missing_ok=True)
 
 
-def test_counts_that_were_changed_contradict_each_other(tmp_path: Path, capsys: Capture) -> None:
-    asked(tmp_path)
-    run = tmp_path / "runs/made/runs/0001.json"
-    plain: Any = json.loads(run.read_text())
-    plain["run"]["required"][0]["late"] = 0
-    run.write_text(json.dumps(plain))
-    capsys.readouterr()
-    main(("show", "made", "--runs", str(tmp_path / "runs")))
-    assert "R-1 undecided" in (said := capsys.readouterr().out) and "a run was changed" in said
-
-
 def test_without_a_requirement_nothing_is_passed(tmp_path: Path, capsys: Capture) -> None:
     only = FILE[: FILE.index("[requirement.R-1]")]
     assert asked(tmp_path, "--fail-on", "requirement", file=only) == 3
@@ -255,8 +250,8 @@ def test_without_a_requirement_nothing_is_passed(tmp_path: Path, capsys: Capture
 
 def test_the_time_until_it_fails_is_said(tmp_path: Path) -> None:
     """At twice what is allowed; and it is true."""
-    run = CountedRun(id="R-1", jobs=1000, late=24, bursts=(3,) * 8, seconds=1.0)
-    known = {"R-1": Earlier(weight=12.0, many=10_000)}
+    run = CountedRun(id="R-1", jobs=1000, bursts=Bursts.of([3] * 8), seconds=1.0)
+    known = {"R-1": Earlier(known=known_bursts(12, 10_000))}
     wanted = Requirement(id="R-1", thread="control", within=1, share=0.99)
     runs = [[run]]
     (found,) = judged([wanted], runs, known)
@@ -274,7 +269,7 @@ def test_what_earlier_attempts_showed_is_no_rate_of_this_one() -> None:
     """Runs go on as long, whatever came before."""
     runs = [[CountedRun(id="R-1", jobs=1000, seconds=1.0)]]
     first, again = (
-        judged([WANTED], runs, {"R-1": Earlier(jobs=jobs, weight=12.0, many=10_000)})[0]
+        judged([WANTED], runs, {"R-1": Earlier(jobs=jobs, known=known_bursts(12, 10_000))})[0]
         for jobs in (0, 9000)
     )
     assert first.open and again.open

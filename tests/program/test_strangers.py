@@ -41,7 +41,7 @@ ANSWERS = {
     # 260 threads that live for four jobs
     "many": (0, ("many#2, many#3, many#4 and 231 more: too few jobs",), ("no deadline was",)),
     # 3.5 ms every 20 ms in a group that has 12 ms of 100
-    "burn": (0, ("its CPU quota of 12 ms in 100 ms held it back in 50 of 53 periods",
+    "burn": (0, ("Its CPU quota of 12 ms in 100 ms held it back in 50 of 53 periods",
         "All 75 late jobs were throttled by its CPU quota"), ("preempted by",)),
     # examples/inverted.c, without the right to trace: "control: 198 of 1000 jobs late"
     "blind": (0, ("missed 198 of 999 deadlines", "not seen (no right to trace)",

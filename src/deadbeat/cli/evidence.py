@@ -195,7 +195,8 @@ def _requirements(found: _Assessed) -> Iterator[tuple[str, object]]:
             yield f"{name}.{key}", each[key]
         for key in _JUDGED:
             value = each[key]
-            yield f"{name}.{key}", f"{value:.6g}" if isinstance(value, float) else value
+            text = f"{value:.6g}" if isinstance(value, float) else value
+            yield f"{name}.{key}", "-" if value is None else text
         yield f"{name}.assumed", "weight of bursts" if each["assumed"] else "nothing"
         how = "95 %, however often it is looked at" if each["allowed"] else "none: see why"
         yield f"{name}.confidence", how
@@ -214,7 +215,7 @@ def _not_covered(found: _Assessed) -> Iterator[str]:
             yield f"not shown: {each['id']}: {each['why']}"
         if each["attempts"] > 1:
             before = found.head["earlier"][each["id"]]
-            counts = f"{before['attempts']}, {before['jobs']} jobs, {before['late']} late"
+            counts = f"{before['attempts']}, {before['jobs']} jobs, {before['bursts']['jobs']} late"
             yield f"not in this folder: {each['id']}: earlier attempts: {counts}"
     cpus = ", ".join(map(str, found.platform.get("cpus") or ())) or "unknown"
     yield f"machines and CPUs: this one alone, CPUs {cpus}, in the settings of facts.txt"

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Self
+
+from attrs import frozen
 
 from deadbeat.base.stats.binomial import ALPHA
 
@@ -27,14 +30,41 @@ _ENOUGH = -math.log(ALPHA)
 _STEPS, _NEVER = 60, 1e12
 
 
-def weight(bursts: Sequence[float], known: tuple[float, int]) -> tuple[float, bool]:
-    """How many late jobs count as one, and whether that is assumed. ``bursts``: sizes of those that
-    were seen; ``known``: the weight of those of earlier results, and how many they were."""
-    own = sum(size * size for size in bursts) / sum(bursts) if bursts else 1.0
-    before, many = known
-    if many < _TELLING:
-        return max(own, UNKNOWN_WEIGHT), own <= UNKNOWN_WEIGHT
-    return max(own, before * (1 + 2 / math.sqrt(many)), 1.0), False  # as far as so few can err
+@frozen
+class Bursts:
+    """A ``number`` of bursts of late ``jobs``: the ``squares`` of their sizes, and the longest."""
+
+    number: int = 0
+    jobs: int = 0
+    squares: int = 0
+    longest: int = 0
+
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> Self:
+        squares = sum(size * size for size in sizes)
+        return cls(len(sizes), sum(sizes), squares, max(sizes, default=0))
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
+            self.number + other.number,
+            self.jobs + other.jobs,
+            self.squares + other.squares,
+            max(self.longest, other.longest),
+        )
+
+    @property
+    def weight(self) -> float:
+        """How many late jobs count as one."""
+        return self.squares / self.jobs if self.jobs else 1.0
+
+
+def weight(seen: Bursts, known: Bursts) -> tuple[float, bool]:
+    """How many late jobs count as one, and whether that is assumed. ``known``: bursts of earlier
+    results."""
+    if known.number < _TELLING:
+        return max(seen.weight, UNKNOWN_WEIGHT), seen.weight <= UNKNOWN_WEIGHT
+    before = known.weight * (1 + 2 / math.sqrt(known.number))  # as far as so few can err
+    return max(seen.weight, before), False
 
 
 def decided(late: float, jobs: float, allowed: float) -> bool | None:

@@ -12,16 +12,18 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import cattrs
 from attrs import asdict, frozen
 
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import Json
 from deadbeat.base.store.files import append_text
-from deadbeat.program.run.required import CountedRun, Earlier
+from deadbeat.program.run.required import NONE, CountedRun, Earlier
 from deadbeat.program.run.requirement import Requirement, Requirements
 
 LOG = ".requirements.jsonl"
@@ -58,117 +60,90 @@ def _asked(wanted: Requirement) -> str:
 
 @frozen(kw_only=True)
 class AttemptRun:
-    """A line: one run of an `Attempt`, with one requirement, by hash and by thread; "": its
-    begin."""
+    """A line: what one run of an attempt showed of one requirement, by hash and by thread; None:
+    that it began."""
 
-    id: str
-    series: str
-    place: str
+    of: Attempt
     asked: str = ""
     thread: str = ""
-    jobs: int = 0
-    late: int = 0
-    seconds: float = 0.0
-    bursts: tuple[int, ...] = ()
-    worst_ns: int | None = None
-    failed: bool = False
+    run: CountedRun | None = None
 
 
 def note_start(runs: Path, own: Attempt) -> None:
     """Notes that a run begins: one that is broken off counts, too."""
-    append_text(runs / LOG, f"{json.dumps(asdict(own))}\n")
+    _add(runs, AttemptRun(of=own))
 
 
 def starts(runs: Path, own: Attempt) -> int:
     """How often runs of an attempt began."""
-    return sum(each.id == own.id and not each.asked for each in _lines(runs / LOG))
+    return sum(each.of.id == own.id and each.run is None for each in _lines(runs / LOG))
 
 
 def note(
     runs: Path, own: Attempt, wanted: Sequence[Requirement], found: Sequence[CountedRun]
 ) -> None:
     """Adds a run."""
-    asked = {each.id: each for each in wanted}
-    lines = [
-        AttemptRun(
-            **asdict(own),
-            asked=_asked(asked[each.id]),
-            thread=asked[each.id].of,
-            jobs=each.jobs,
-            late=each.late,
-            seconds=each.seconds,
-            bursts=each.bursts,
-            worst_ns=each.worst_ns,
-            failed=bool(each.breaks),
-        )
-        for each in found
-    ]
-    texts = (json.dumps({**asdict(each), "bursts": _packed(each.bursts)}) for each in lines)
-    append_text(runs / LOG, "".join(f"{text}\n" for text in texts))
+    for each in found:
+        asked = next(one for one in wanted if one.id == each.id)
+        _add(runs, AttemptRun(of=own, asked=_asked(asked), thread=asked.of, run=each))
 
 
-def _packed(sizes: Sequence[int]) -> list[list[int]]:
-    """Each size, and how often it is there."""
-    return [[*each] for each in sorted(Counter(sizes).items())]
-
-
-def _unpacked(packed: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    return tuple(size for size, count in packed for _ in range(count))
+def _add(runs: Path, line: AttemptRun) -> None:
+    append_text(runs / LOG, f"{json.dumps(asdict(line))}\n")
 
 
 def earlier(runs: Path, own: Attempt, wanted: Sequence[Requirement]) -> dict[str, Earlier]:
     """What is known of each requirement from before."""
-    every = [*_lines(runs / LOG)]
+    every = [each for each in _lines(runs / LOG) if each.of.id != own.id]
     return {each.id: _earlier(every, own, each) for each in wanted}
 
 
 def _earlier(every: Sequence[AttemptRun], own: Attempt, wanted: Requirement) -> Earlier:
-    alike = [each for each in every if (each.place, each.thread) == (own.place, wanted.of)]
-    before = [each for each in alike if each.asked == _asked(wanted)]
-    mine = [each for each in before if each.series == own.series and each.id != own.id]
-    begun = [each for each in every if each.series == own.series and each.id != own.id]
-    starts = sum(not each.asked for each in begun)
-    ended = max(Counter(each.asked for each in begun if each.asked).values(), default=0)
-    sizes = [size for each in before for size in each.bursts]
-    seconds = sum(each.seconds for each in alike if each.jobs)
+    begun = [each for each in every if each.of.series == own.series]
+    starts = sum(each.run is None for each in begun)
+    ended = max(Counter(each.asked for each in begun if each.run).values(), default=0)
+    here, thread, asked = own.place, wanted.of, _asked(wanted)
+    alike = [
+        (each, each.run)
+        for each in every
+        if each.run and (each.of.place, each.thread) == (here, thread)
+    ]
+    before = [run for each, run in alike if each.asked == asked]
+    mine = [each.run for each in begun if each.run and each.asked == asked]
+    seconds = sum(run.seconds for _, run in alike if run.jobs)
     return Earlier(
-        attempts=len({each.id for each in mine}),
-        jobs=sum(each.jobs for each in mine),
-        late=sum(each.late for each in mine),
-        broken=sum(each.failed for each in mine),
+        attempts=len({each.of.id for each in begun if each.asked == asked}),
+        jobs=sum(run.jobs for run in mine),
+        bursts=sum((run.bursts for run in mine), NONE),
+        broken=sum(bool(run.breaks) for run in mine),
         broken_off=max(starts - ended, 0),
-        worst_ns=max((each.worst_ns for each in mine if each.worst_ns is not None), default=None),
-        bursts=tuple(size for each in mine for size in each.bursts),
-        weight=sum(size * size for size in sizes) / sum(sizes) if sizes else 0.0,
-        many=len(sizes),
-        rate=sum(each.jobs for each in alike) / seconds if seconds else 0.0,
+        worst_ns=max((run.worst_ns for run in mine if run.worst_ns is not None), default=None),
+        known=sum((run.bursts for run in before), NONE),
+        rate=sum(run.jobs for _, run in alike) / seconds if seconds else 0.0,
     )
 
 
 def _lines(log: Path) -> Iterator[AttemptRun]:
     """Lines that are whole; others were cut by a full disk."""
     for line in log.read_text(errors="replace").splitlines() if log.is_file() else ():
-        try:
-            found = json.loads(line)
-            yield AttemptRun(**{**found, "bursts": _unpacked(found.get("bursts", ()))})
-        except (ValueError, TypeError, KeyError):
-            continue
+        with suppress(ValueError, cattrs.BaseValidationError):
+            yield cattrs.structure(json.loads(line), AttemptRun)
 
 
 def facts_of(own: Attempt, before: Mapping[str, Earlier]) -> dict[str, Json]:
     """For the head of a result."""
-    known = {key: asdict(each) | {"bursts": _packed(each.bursts)} for key, each in before.items()}
-    return {"attempt": asdict(own), "earlier": known}
+    return {
+        "attempt": asdict(own),
+        "earlier": {id: asdict(each) for id, each in before.items()},
+    }
 
 
 def read_facts(facts: Any) -> tuple[Attempt, dict[str, Earlier]]:
     """From the head of a result. Raises DeadbeatError: it is of no requirement."""
     try:
-        before = facts["earlier"].items()
-        return Attempt(**facts["attempt"]), {
-            key: Earlier(**{**each, "bursts": _unpacked(each["bursts"])}) for key, each in before
-        }
-    except (KeyError, TypeError, AttributeError) as error:
+        found = cattrs.structure(facts["earlier"], dict[str, Earlier])
+        return cattrs.structure(facts["attempt"], Attempt), found
+    except (KeyError, cattrs.BaseValidationError) as error:
         raise DeadbeatError(
             f"the head of the result lacks {error}", "measure again: --fresh"
         ) from None

@@ -99,7 +99,8 @@ def _answer(found: ProgramSummary) -> tuple[str, ...]:
         ]
         said += [twin.sentence(found.agreed, found.spec.twin_of)] * bool(found.spec.twin_of)
         said += [f"Not in it: {f.message}." for f in found.findings if f.id == twin.LACKS]
-        return (*said, *traced.lines(seen), *ended)
+        lines = (f"{capital(line).removesuffix('.')}." for line in traced.lines(seen))
+        return (*said, *lines, *ended)
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)

@@ -394,7 +394,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 text += f"; {who} had computed for {time_text(took)} without a wait (RLIMIT_RTTIME)"
             text += "; ".join(["", *self._words(key)]) * bool(status)
             crashed = status < 0 and bool(self._spec.tries)
-            yield problem("program-ended", "invalid" if crashed else "warning", text)
+            severity: Severity = "invalid" if crashed else "warning" if status else "info"
+            yield problem("program-ended", severity, text)
         yield from (problem("twin-lacks", "info", lack) for lack in self._lacks)
         yield from [problem("another-run", "warning", watch.beside)] * bool(watch.beside)
         for each in watch.placed.refused:

@@ -14,6 +14,7 @@ from deadbeat.base.model.words import Json, count_of, duration, time_text
 from deadbeat.base.report.document import Column, Table
 from deadbeat.base.report.machines import CaseVerdict, Verdicted
 from deadbeat.base.stats import sequential
+from deadbeat.base.stats.sequential import Bursts
 from deadbeat.machine.targets.marks import Marks
 from deadbeat.program.derive.ages import DataPath
 from deadbeat.program.derive.jobs import bursts, single_jobs
@@ -21,17 +22,18 @@ from deadbeat.program.derive.tasks import DerivedRun
 from deadbeat.program.run.requirement import Requirement, percent
 from deadbeat.program.run.traced import TracedProgram
 
+NONE = Bursts()
+
 
 @frozen(kw_only=True)
 class CountedRun:
-    """What a run showed of a requirement. ``late``: jobs, in ``bursts`` of these sizes; ``breaks``:
-    how it is not kept, whatever else is seen; ``proof``: which test shows it; ``lacks``: why it
-    cannot be said to be kept."""
+    """What a run showed of a requirement. ``bursts``: of late jobs; ``breaks``: how it is not kept,
+    whatever else is seen; ``proof``: which test shows it; ``lacks``: why it cannot be said to be
+    kept."""
 
     id: str
     jobs: int = 0
-    late: int = 0
-    bursts: tuple[int, ...] = ()
+    bursts: Bursts = NONE
     worst_ns: int | None = None
     seconds: float = 0.0
     breaks: str = ""
@@ -44,17 +46,15 @@ class Earlier:
     """What is known before the first run. Of the same program, settings and requirement:
     ``attempts`` and what they showed, runs with it ``broken``, and runs that were
     ``broken_off``, of which nothing is known; of any version of the program on
-    this machine: the ``weight`` of ``many`` bursts, ``rate`` jobs a second (0: not known)."""
+    this machine: ``known`` bursts, and ``rate`` jobs a second (0: not known)."""
 
     attempts: int = 0
     jobs: int = 0
-    late: int = 0
-    bursts: tuple[int, ...] = ()
+    bursts: Bursts = NONE
     broken: int = 0
     worst_ns: int | None = None
     broken_off: int = 0
-    weight: float = 0.0
-    many: int = 0
+    known: Bursts = NONE
     rate: float = 0.0
 
 
@@ -129,13 +129,12 @@ def counted(
         found = evolve(
             found,
             jobs=len(end),
-            late=int(late_ones.sum()),
-            bursts=bursts(release, end, late_ones),
+            bursts=Bursts.of(bursts(release, end, late_ones)),
             worst_ns=int((end - release).max(initial=0)),
         )
     if wanted.share:
         return found
-    breaks = f"it took {time_text(found.worst_ns)}" * bool(found.late)
+    breaks = f"it took {time_text(found.worst_ns)}" * bool(found.bursts.number)
     return _proved(wanted, seen, evolve(found, breaks=breaks))
 
 
@@ -176,8 +175,7 @@ def _aged(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> Counte
     return evolve(
         found,
         jobs=path.jobs,
-        late=path.misses or 0,
-        bursts=path.bursts,
+        bursts=Bursts.of(path.bursts),
         worst_ns=path.age_max_ns,
         lacks=found.lacks or unsure,
     )
@@ -241,24 +239,22 @@ def judged(
 def _judged(
     wanted: Requirement, runs: Sequence[CountedRun], before: Earlier, doubt: str
 ) -> Required:
-    sizes = [*before.bursts, *(size for each in runs for size in each.bursts)]
+    late = sum((each.bursts for each in runs), before.bursts)
     worst = [before.worst_ns, *(each.worst_ns for each in runs)]
     lacks = next((each.lacks for each in runs if each.lacks), "" if runs else "no run ended")
-    if any(sum(each.bursts) != each.late for each in runs):
-        lacks = "its counts contradict each other: a run was changed"
     found = Required(
         requirement=wanted,
         verdict="undecided",
         why="",
         attempts=before.attempts + 1,
         jobs=before.jobs + sum(each.jobs for each in runs),
-        late=before.late + sum(each.late for each in runs),
-        bursts=len(sizes),
-        longest=max(sizes, default=0),
+        late=late.jobs,
+        bursts=late.number,
+        longest=late.longest,
         worst_ns=max((each for each in worst if each is not None), default=None),
     )
     if wanted.share:
-        weight, assumed = sequential.weight(sizes, (before.weight, before.many))
+        weight, assumed = sequential.weight(late, before.known)
         return _share(evolve(found, weight=weight, assumed=assumed), runs, before, lacks or doubt)
     breaks = next((each.breaks for each in runs if each.breaks), "")
     if not breaks and before.broken:
@@ -324,9 +320,9 @@ def ahead(wanted: Requirement, before: Earlier) -> str:
     """How long a decision takes, said before anything runs; "": no run decides it."""
     if not wanted.share:
         return ""
-    weight, unsure = sequential.weight(before.bursts, (before.weight, before.many))
+    weight, unsure = sequential.weight(before.bursts, before.known)
     allowed = 1 - wanted.share
-    own = (before.late / weight, before.jobs / weight)
+    own = (before.bursts.jobs / weight, before.jobs / weight)
     least, half = (
         weight * sequential.jobs_until(*own, allowed, share) for share in (0.0, allowed / 2)
     )
