@@ -12,6 +12,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from zipfile import is_zipfile
 
 from attrs import evolve
 
@@ -26,7 +27,7 @@ from deadbeat.cli._help import SET
 from deadbeat.cli._measure import Ended, carried_out, report
 from deadbeat.cli._options import words_typed
 from deadbeat.cli._output import say
-from deadbeat.cli.archive import is_archive, unpack
+from deadbeat.cli.archive import unpack
 from deadbeat.latencies.gaps import GapRun
 from deadbeat.latencies.latency.foreign import UnknownFormatError
 from deadbeat.sched.files import load_task_system
@@ -91,7 +92,7 @@ def _imported(
     figures: bool | None,
     **given: str | None,
 ) -> Shown:
-    if piped is None and len(files) == 1 and is_archive(Path(files[0])):
+    if piped is None and len(files) == 1 and is_zipfile(files[0]):
         given |= {"load": load, "unit": unit, "process": process, "deadline": deadline}
         _nothing_beside("an archive of a result", files, {**given, "fail-on": fail_on})
         kind, path = find(runs, str(unpack(Path(files[0]), runs, given["name"], fresh=fresh)))

@@ -151,7 +151,7 @@ def more_figures(kind: Comparable[Any], path: Path) -> Table | None:
                     key=metric.name,
                     heading=metric.column,
                     value=methodcaller("get", metric.name),
-                    format=partial(_text, metric),
+                    format=partial(estimate_text, metric),
                     interval=True,
                 )
                 for metric in metrics
@@ -162,7 +162,8 @@ def more_figures(kind: Comparable[Any], path: Path) -> Table | None:
     )
 
 
-def _text(metric: Metric, found: Estimate) -> str:
+def estimate_text(metric: Metric, found: Estimate) -> str:
+    """``12.3 us [11.9, 12.8]``."""
     text = value_text(metric, found.value)
     if found.low is None or found.high is None:
         return text

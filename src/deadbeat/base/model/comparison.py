@@ -349,7 +349,8 @@ class Comparable(Generic[S]):
 
 @frozen(kw_only=True)
 class ChangePoint:
-    """A figure of a cell changed from the result ``last`` to the next, ``first``."""
+    """A figure of a cell changed from the result ``last`` to the next, ``first``; or drifts all the
+    way from the one to the other."""
 
     metric: str
     cell: str
@@ -360,6 +361,7 @@ class ChangePoint:
     p: float
     unit: str
     commits: tuple[str, str]
+    drifts: bool = False
 
 
 @frozen(kw_only=True)

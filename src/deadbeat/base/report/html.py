@@ -37,12 +37,15 @@ def asset(name: str) -> str:
     return resources.files("deadbeat.base.report").joinpath(f"assets/{name}").read_text("utf-8")
 
 
-def content_policy(*scripts: str) -> str:
-    """Nothing from outside; of scripts only these, one of which may be unpacked by another.
-    Plotly sets styles and draws to blobs."""
-    hashes = " ".join(
-        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-        for text in scripts
+def content_policy(*scripts: str, shared: bool = False) -> str:
+    """Nothing from outside; of scripts only these, one of which may be unpacked by another, and
+    ``shared`` ones beside the page. Plotly sets styles and draws to blobs."""
+    hashes = (
+        " ".join(
+            "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+            for text in scripts
+        )
+        + " 'self'" * shared
     )
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
@@ -52,6 +55,8 @@ def content_policy(*scripts: str) -> str:
 
 #: What draws everything but surfaces, and what draws those; `tools/plotly` renews them.
 _FLAT, _RAISED = "plotly-cartesian.min.js.gz", "plotly-gl3d.min.js.gz"
+#: Beside pages that share it.
+LIBRARY_FILE = "plotly.js"
 #: How every page of figures begins to load the library; charts.js waits for the promise.
 _UNPACK = "const plotlyReady ="
 
@@ -106,18 +111,20 @@ def plain(value: Any) -> Any:
 _DRAWING = "charts.js"
 
 
-def page(document: Document, *, reload_s: int = 0) -> str:
+def page(document: Document, *, reload_s: int = 0, shared: bool = False) -> str:
     """The page as text; the same document gives the same page.
 
     Args:
         reload_s: Time after which a browser loads it again; 0: it does not.
+        shared: The plotting library lies beside it (`write_library`), and not in it.
     """
     charts = document.charts
     draws = document.draws or bool(charts)
     scripts = (*([_DRAWING] if draws else []), *document.scripts)
     script = "".join(map(asset, scripts))
     surfaces = any(panel.surface for chart in charts for panel in chart.panels)
-    library = plotly(surfaces=surfaces) if draws else ""
+    shared = shared and draws
+    library = plotly(surfaces=surfaces) if draws and not shared else ""
     unpacked = [_library(name)[1] for name in (_FLAT, *([_RAISED] if surfaces else ())) if draws]
     made = {each.id: parts_of(each.parts, document) for each in document.sections}
     kept = [each for each in document.sections if made[each.id].strip()]
@@ -128,7 +135,7 @@ def page(document: Document, *, reload_s: int = 0) -> str:
     )
     links = [section for section in kept if section.link != ""]
     head = Template(asset("head.html")).substitute(
-        policy=content_policy(*filter(None, (library, script, *unpacked))),
+        policy=content_policy(*filter(None, (library, script, *unpacked)), shared=shared),
         reload=f'<meta http-equiv="refresh" content="{reload_s}">\n' if reload_s else "",
         title=text(f"{document.title} – deadbeat {document.kind}", spaces=False),
         style="".join(map(asset, ("page.css", "charts.css", *document.styles))),
@@ -140,6 +147,7 @@ def page(document: Document, *, reload_s: int = 0) -> str:
         f'<script type="application/json" id="{escape(name)}">{content}</script>'
         for name, content in data.items()
     ]
+    elements += [f'<script src="{LIBRARY_FILE}"></script>'] * shared
     elements += [f"<script>{code}</script>" for code in (library, script) if code]
     credit = ' Figures by <span translate="no">plotly.js</span> (MIT licence).' if draws else ""
     return Template(asset("document.html")).substitute(
@@ -154,6 +162,7 @@ def page(document: Document, *, reload_s: int = 0) -> str:
         sections=sections,
         version=escape(metadata.version("deadbeat")),
         source=f" from {escape(document.source)}" if document.source else "",
+        alone=f"needs {LIBRARY_FILE} beside it" if shared else "is self-contained",
         credit=credit,
         data="\n".join(elements),
     )
@@ -274,12 +283,17 @@ def term(word: str) -> tuple[str, str] | None:
     return next((p for p in every if word.lower() in p[0].lower().split(", ")), None)
 
 
-def write_page(path: Path, document: Document, *, reload_s: int = 0) -> Path:
+def write_page(path: Path, document: Document, **how: Any) -> Path:
     """The `page` at ``path``, which is returned; its folder is made when missing.
     Raises DeadbeatError: the folder or file cannot be written."""
     # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
-    atomic_write(path, page(document, reload_s=reload_s).encode("utf-8", "xmlcharrefreplace"))
+    atomic_write(path, page(document, **how).encode("utf-8", "xmlcharrefreplace"))
     return path
+
+
+def write_library(folder: Path) -> None:
+    """What pages in ``folder`` share."""
+    atomic_write(folder / LIBRARY_FILE, plotly(surfaces=True))
 
 
 def write_result(

@@ -190,8 +190,9 @@ def _trend(result: ComparisonResult) -> list[str]:
     if result.trend is None:
         return []
     return [
-        f"{each.metric[:1].upper()}{each.metric[1:]} of {each.cell} changed between {each.last} and"
-        f" {each.first}{' (commit {} to {})'.format(*each.commits) * all(each.commits)}:"
+        f"{each.metric[:1].upper()}{each.metric[1:]} of {each.cell}"
+        f" {'drifts' if each.drifts else 'changed'} between {each.last} and {each.first}"
+        f"{' (commit {} to {})'.format(*each.commits) * all(each.commits)}:"
         f" {each.before:.4g} to {each.after:.4g} {each.unit} (p {each.p:.1g})."
         for each in result.trend
     ] or [f"Over the {len(result.campaigns)} results in order of time no change is shown."]

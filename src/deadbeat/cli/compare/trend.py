@@ -20,7 +20,6 @@ from deadbeat.base.model.comparison import ChangePoint, Subject
 from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.observations import Cell, Floats, Metric, Observations
 from deadbeat.base.stats.intervals import t_cdf
-from deadbeat.base.stats.multiple import holm
 
 #: Results below which no change can be shown; chance of any false one.
 FEWEST, FALSE_ALARMS = 6, 0.05
@@ -29,46 +28,56 @@ FEWEST, FALSE_ALARMS = 6, 0.05
 _LEAST, _STRETCH = 3, 8
 #: Ends of stretches that are tried first; of more results every few.
 _ENDS = 200
+#: Its multiples without their whole parts are spread evenly, however many: the golden section.
+_SPREAD = 0.6180339887
 Places = NDArray[np.int_]
 
 
 @frozen(kw_only=True)
 class Step:
-    """A level begins at ``place``; means of the one before and of it."""
+    """A level that begins at the place ``first``, with the means of the one before, which ends at
+    ``last``, and of it. ``drifts``: no level, but a straight line from the one to the other."""
 
-    place: int
+    last: int
+    first: int
     before: float
     after: float
     p: float
+    drifts: bool = False
 
 
 def steps_of(series: Sequence[tuple[Metric, Floats]]) -> list[list[Step]]:
     """The steps in each series of values in the order of time that chance (5 % for any of all) and
     effects too small to matter do not explain."""
-    scaled = [np.log(each) if metric.log and each.min() > 0 else each for metric, each in series]
-    found = []
-    likeliest = [_likeliest(each) for each in scaled]
     level = FALSE_ALARMS / max(len(series), 1)
-    for (metric, values), own, (cuts, p), adjusted in zip(
-        series, scaled, likeliest, holm([p for _, p in likeliest]), strict=True
-    ):
-        places = dict(_places(own, cuts, p, level)) if adjusted <= FALSE_ALARMS else {}
-        ends = [0, *sorted(places), len(values)]
-        levels = pairwise(float(values[a:b].mean()) for a, b in pairwise(ends))
-        steps = [
-            Step(place=place, before=before, after=after, p=places[place])
-            for place, (before, after) in zip(ends[1:-1], levels, strict=True)
-        ]
-        shares = metric.unit == "share"
-        sizes = [metric.minimum * (1.0 if shares else each.before or 1.0) for each in steps]
-        found.append(
-            [
-                each
-                for each, size in zip(steps, sizes, strict=True)
-                if abs(each.after - each.before) >= size
-            ]
-        )
-    return found
+    return [_steps(metric, values, level) for metric, values in series]
+
+
+def _steps(metric: Metric, values: Floats, level: float) -> list[Step]:
+    logs = metric.log and values.min() > 0
+    scaled = np.log(values) if logs else values
+    places = dict(_places(scaled, level))
+    ends = [0, *sorted(places), len(values)]
+    means = pairwise(float(values[a:b].mean()) for a, b in pairwise(ends))
+    steps = [
+        Step(last=place - 1, first=place, before=before, after=after, p=places[place])
+        for place, (before, after) in zip(ends[1:-1], means, strict=True)
+    ]
+    time = np.arange(len(values)) - (len(values) - 1) / 2
+    line = scaled.mean() + time * (time @ scaled) / (time @ time)
+    rest = sum(float(np.var(scaled[a:b])) * (b - a) for a, b in pairwise(ends))
+    # Schwarz's criterion: a line takes one figure, each step two, its place and its level.
+    spare = len(values) ** ((2 * len(steps) - 1) / len(values))
+    if steps and ((scaled - line) ** 2).sum() < rest * spare:
+        before, after = (float(np.exp(end) if logs else end) for end in line[[0, -1]])
+        p, last = min(places.values()), len(values) - 1
+        steps = [Step(last=0, first=last, before=before, after=after, p=p, drifts=True)]
+    whole = metric.unit == "share"
+    return [
+        each
+        for each in steps
+        if abs(each.after - each.before) >= metric.minimum * (whole or each.before or 1.0)
+    ]
 
 
 def change_points(
@@ -84,11 +93,11 @@ def change_points(
         ChangePoint(
             metric=metric.text, cell=cell.group, last=last.name, first=first.name,
             before=step.before, after=step.after, p=step.p, unit=metric.unit,
-            commits=(str(last.commit), str(first.commit)),
+            commits=(str(last.commit), str(first.commit)), drifts=step.drifts,
         )
         for (metric, cell, _), own in zip(series, steps, strict=True)
         for step in own
-        for last, first in [[subjects[order[step.place + k]] for k in (-1, 0)]]
+        for last, first in [[subjects[order[place]] for place in (step.last, step.first)]]
     )  # fmt: skip
 
 
@@ -108,53 +117,45 @@ def _series(
                 yield metric, cell, np.array(means, float)
 
 
-def _places(
-    values: Floats, cuts: Sequence[int], p: float, level: float, begin: int = 0
-) -> Iterator[tuple[int, float]]:
-    """Where levels begin, with the chance of it: at ``cuts``, and between those where it is at most
-    ``level``."""
-    yield from ((begin + cut, p) for cut in cuts)
-    for one, two in pairwise((0, *cuts, len(values))):
-        more, chance = _likeliest(values[one:two])
-        if chance <= level:
-            yield from _places(values[one:two], more, chance, level, begin + one)
+def _places(values: Floats, level: float, begin: int = 0) -> Iterator[tuple[int, float]]:
+    """Where levels begin, with the chance of it, which is at most ``level``."""
+    cuts, p = _likeliest(values) if len(values) >= FEWEST else ((), 1.0)
+    if p <= level:
+        yield from ((begin + cut, p) for cut in cuts)
+        for one, two in pairwise((0, *cuts, len(values))):
+            yield from _places(values[one:two], level, begin + one)
 
 
 def _likeliest(values: Floats) -> tuple[tuple[int, ...], float]:
     """Where the likeliest stretch begins and ends, but for the ends of all, and at most the chance
     of one as clear."""
     count = len(values)
-    if count < FEWEST:
-        return (), 1.0
+    ends = np.arange(_LEAST, count - _LEAST + 1)
     every = -(-count // _ENDS)
-    ends = np.arange(_LEAST, count - _LEAST + 1, every)
-    one, two = (each.ravel() for each in np.meshgrid(ends, ends, indexing="ij"))
-    long = two - one >= max(_LEAST, count // _STRETCH)
-    kinds = [(np.zeros_like(ends), ends), *([(one[long], two[long])] if long.any() else [])]
-    looks = (values - values.mean(), _ranks(values))
+    # Where equal values, as of no misses, stand in the order is spread, as if by chance.
+    ranks = np.lexsort((np.arange(count) * _SPREAD % 1, values)).argsort()
+    looks: list[Floats] = [values - values.mean(), np.subtract(ranks, (count - 1) / 2)]
+    zero = np.zeros(1, int)
+    kinds = [(zero, ends), *[(ends[::every], ends[::every])] * (count >= 3 * _LEAST)]
     found = []
-    for begin, end in kinds:
-        scores = np.minimum(*(_scores(look, begin, end) for look in looks))
-        best = int(scores.argmax())
-        p = len(kinds) * len(begin) * 2 * t_cdf(-float(scores[best]), count - 2)
-        found.append((p, int(begin[best]), int(end[best])))
+    for begins, some in kinds:
+        score, looked, begin, end = _clearest(looks, begins, some)
+        found.append((len(kinds) * looked * 2 * t_cdf(-score, count - 2), begin, end))
     p, *place = min(found)
     if every > 1:  # the same place to the result
-        near = np.arange(1 - every, every)
-        begin, end = (each.ravel() for each in np.meshgrid(*(at + near * (at > 0) for at in place)))
-        kept = (begin == 0) | (begin >= _LEAST)
-        kept &= (end - begin >= _LEAST) & (end <= count - _LEAST)
-        begin, end = begin[kept], end[kept]
-        best = int(_scores(looks[0], begin, end).argmax())
-        place = [int(begin[best]), int(end[best])]
-    return tuple(each for each in place if each), min(1.0, p)
+        begins, some = (ends[abs(ends - at) < every] if at else zero for at in place)
+        _, _, *place = _clearest(looks, begins, some)
+    return tuple(int(each) for each in place if each), min(1.0, p)
 
 
-def _ranks(values: Floats) -> Floats:
-    """Ranks around 0; equal values share theirs."""
-    _, own, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(counts) - (counts - 1) / 2
-    return np.asarray(ranks[own] - (len(values) + 1) / 2)
+def _clearest(looks: Sequence[Floats], begins: Places, ends: Places) -> tuple[float, int, int, int]:
+    """The largest score of a stretch in both ``looks``, of how many, and its ends."""
+    begin, end = (each.ravel() for each in np.meshgrid(begins, ends))
+    least = np.where(begin > 0, max(_LEAST, len(looks[0]) // _STRETCH), _LEAST)
+    begin, end = begin[end - begin >= least], end[end - begin >= least]
+    scores = np.minimum(*(_scores(look, begin, end) for look in looks))
+    best = int(scores.argmax())
+    return float(scores[best]), len(scores), int(begin[best]), int(end[best])
 
 
 def _scores(values: Floats, begin: Places, end: Places) -> Floats:
