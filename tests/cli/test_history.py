@@ -271,6 +271,9 @@ def test_a_gallery_can_be_published(nights: Path, tmp_path: Path) -> None:
     assert page.tags.count("polyline") == 2 and page.tags.count("circle") == 1
     assert any("board-4 changed: " in text for text in page.texts)
     assert not any("http" in link for link in page.links)
+    drawn = (out / "results/lab-1.html").read_text()
+    assert drawn.count('<script src="plotly.js">') == 1 and (out / "results/plotly.js").is_file()
+    assert len(drawn) < 100_000
     before = {each: each.stat().st_mtime_ns for each in files}
     shutil.rmtree(nights / "lab-1")
     os.utime(nights / "lab-2/latency.json")

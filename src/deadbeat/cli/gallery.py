@@ -17,8 +17,8 @@ from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.words import count_of, escape, inside
 from deadbeat.base.report.document import Column, Document, Section, Subsection, Table, said
-from deadbeat.base.report.html import write_library, write_page
-from deadbeat.base.store.files import read_json, write_json
+from deadbeat.base.report.html import LIBRARY_FILE, plotly, write_page
+from deadbeat.base.store.files import atomic_write, read_json, write_json
 from deadbeat.base.verdicts.words import value_text
 from deadbeat.cli._output import say
 from deadbeat.cli.history import COLUMNS, PastLine, Series, series_in
@@ -46,7 +46,7 @@ def gallery(*, folder: Path, runs: Path) -> Shown:
     for name in known.keys() - pages.keys():
         _page(folder, name).unlink(missing_ok=True)
     write_json(folder / PAGES_FILE, {"pages": pages})
-    write_library(folder / RESULTS)
+    atomic_write(folder / RESULTS / LIBRARY_FILE, plotly(surfaces=True))
     place = attrgetter("result.machine", "result.system")
     newest = sorted(lines, key=attrgetter("result.date"), reverse=True)
     machines = grouped(sorted(newest, key=place), place)

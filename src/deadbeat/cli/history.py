@@ -14,7 +14,6 @@ import click
 import numpy as np
 from attrs import evolve, field, frozen
 
-from deadbeat.base.kinds.observed import estimate_text
 from deadbeat.base.kinds.shown import Shown
 from deadbeat.base.model.errors import UsageError
 from deadbeat.base.model.grouping import grouped
@@ -22,7 +21,7 @@ from deadbeat.base.model.observations import Metric
 from deadbeat.base.model.specification import differences
 from deadbeat.base.model.words import count_of, nearest, shown
 from deadbeat.base.report.document import Column, Table, csv_of, records, said
-from deadbeat.base.verdicts.words import p_text, some, value_text
+from deadbeat.base.verdicts.words import estimate_text, p_text, some, value_text
 from deadbeat.cli._output import say
 from deadbeat.cli._runs import check_own
 from deadbeat.cli.compare.trend import FEWEST, Step, steps_of
@@ -166,7 +165,7 @@ def series_in(runs: Path, figure: str | None, machine: str | None = None) -> lis
         line = PastLine(result=each, metric=metric if cells else None, cells=cells)
         if each.counts and each.date and each.machine and cells:
             beside = groups.setdefault((each.kind, each.machine, each.system), [])
-            same = next((own for own in beside if not _other(own[-1].result, each)), None)
+            same = next((own for own in beside if _alike(own[-1].result, each)), None)
             same.append(line) if same else beside.append([line])
         elif not figure or cells:
             rest.append(line)
@@ -177,6 +176,10 @@ def series_in(runs: Path, figure: str | None, machine: str | None = None) -> lis
     ]
     _judge(series)
     return [*series, *([Series(number=None, lines=rest)] if rest else [])]
+
+
+def _alike(one: PastResult, two: PastResult) -> bool:
+    return one.settings == two.settings or not _other(one, two)
 
 
 def _other(one: PastResult, two: PastResult) -> list[str]:
@@ -211,8 +214,7 @@ def _beside(before: PastResult, now: PastResult) -> str:
 def history(*, figure: str | None, machine: str | None, csv: bool, runs: Path) -> Shown:
     found = series_in(runs, figure, machine)
     lines = [line for series in found for line in series.lines]
-    single = [each for line in lines for each in line.single]
-    changed = [each for each in single if each.step]
+    changed = [each for line in lines if line.changed for each in line.single if each.step]
     plain = {
         "figure": figure,
         "results": [*records(COLUMNS, lines)],
@@ -223,6 +225,7 @@ def history(*, figure: str | None, machine: str | None, csv: bool, runs: Path) -
     if not lines:
         return answer(parts=[f"nothing in {runs} yet: deadbeat latency --quick"])
     if csv:
+        single = (each for line in lines for each in line.single)
         return answer(parts=[partial(click.echo, csv_of(COLUMNS, single), nl=False)])
     table = Table(name="history", columns=COLUMNS, rows=lines)
     return answer(tables=[table], lines=[*_answers(found)])

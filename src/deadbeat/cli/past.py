@@ -14,16 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, astuple, evolve, field, fields_dict, frozen
 
 from deadbeat.base.kinds import KINDS
-from deadbeat.base.kinds.observed import observed_alone
 from deadbeat.base.kinds.registry import folders_of, kind_of
 from deadbeat.base.model.comparison import Comparable, Subject
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.grouping import grouped
+from deadbeat.base.model.lazy import Later
 from deadbeat.base.model.observations import Metric, Observations
 from deadbeat.base.model.platform import machine_name
 from deadbeat.base.model.words import Json, inside
@@ -33,6 +33,11 @@ from deadbeat.base.store.folder import LOCK_NAME
 from deadbeat.base.store.place import HEADS, LIST_HINT, REPORT_FILE, entries
 from deadbeat.base.store.standing import STATE_FILE
 from deadbeat.base.verdicts.words import cell_text
+
+if TYPE_CHECKING:
+    from deadbeat.base.kinds import observed
+else:  # for new results alone
+    observed = Later("deadbeat.base.kinds.observed")
 
 #: In a folder of results.
 HISTORY_FILE = ".history.sqlite"
@@ -199,7 +204,7 @@ def _known(name: str, path: Path) -> tuple[PastResult, list[PastFigure]]:
     head = read_json(path / KINDS[name][1], what="result", hint=LIST_HINT)
     figures: list[PastFigure] = []
     if kind.comparable is not None:
-        subject, seen = observed_alone(kind.comparable, path)
+        subject, seen = observed.observed_alone(kind.comparable, path)
         figures = _figures(kind.comparable, seen)
     else:
         opened, platform = kind.open(path), inside(head, "platform")

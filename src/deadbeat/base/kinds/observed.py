@@ -29,9 +29,9 @@ from deadbeat.base.model.observations import Cell, Metric, Observation, Observat
 from deadbeat.base.model.platform import Platform
 from deadbeat.base.model.words import Json
 from deadbeat.base.report.document import Column, Table
-from deadbeat.base.stats.estimate import Estimate, mean_of
+from deadbeat.base.stats.estimate import mean_of
 from deadbeat.base.store.serial import to_plain
-from deadbeat.base.verdicts.words import cell_text, value_text
+from deadbeat.base.verdicts.words import cell_text, estimate_text
 
 #: Tables, and findings of them.
 Beside = tuple[Sequence[Observations], Sequence[Finding]]
@@ -160,11 +160,3 @@ def more_figures(kind: Comparable[Any], path: Path) -> Table | None:
         rows=rows,
         terminal=True,
     )
-
-
-def estimate_text(metric: Metric, found: Estimate) -> str:
-    """``12.3 us [11.9, 12.8]``."""
-    text = value_text(metric, found.value)
-    if found.low is None or found.high is None:
-        return text
-    return f"{text} [{value_text(metric, found.low)}, {value_text(metric, found.high)}]"

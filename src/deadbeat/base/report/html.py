@@ -40,15 +40,13 @@ def asset(name: str) -> str:
 def content_policy(*scripts: str, shared: bool = False) -> str:
     """Nothing from outside; of scripts only these, one of which may be unpacked by another, and
     ``shared`` ones beside the page. Plotly sets styles and draws to blobs."""
-    hashes = (
-        " ".join(
-            "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
-            for text in scripts
-        )
-        + " 'self'" * shared
+    hashes = " ".join(
+        "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+        for text in scripts
     )
+    beside = " 'self'" * shared
     return (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src {hashes}{beside}; style-src 'unsafe-inline'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
@@ -116,7 +114,7 @@ def page(document: Document, *, reload_s: int = 0, shared: bool = False) -> str:
 
     Args:
         reload_s: Time after which a browser loads it again; 0: it does not.
-        shared: The plotting library lies beside it (`write_library`), and not in it.
+        shared: The plotting library lies beside it (`LIBRARY_FILE`), and not in it.
     """
     charts = document.charts
     draws = document.draws or bool(charts)
@@ -289,11 +287,6 @@ def write_page(path: Path, document: Document, **how: Any) -> Path:
     # A host name read from bytes can hold lone surrogates, which UTF-8 cannot.
     atomic_write(path, page(document, **how).encode("utf-8", "xmlcharrefreplace"))
     return path
-
-
-def write_library(folder: Path) -> None:
-    """What pages in ``folder`` share."""
-    atomic_write(folder / LIBRARY_FILE, plotly(surfaces=True))
 
 
 def write_result(

@@ -8,6 +8,7 @@ from deadbeat.base.model.comparison import CellComparison, Comparison, MetricCom
 from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.observations import Cell, Metric
 from deadbeat.base.model.words import count_of, ns_text
+from deadbeat.base.stats.estimate import Estimate
 
 #: From here on an effect is shown as a factor; beyond the second only that it is more.
 _TIMES, _TIMES_MAX = 1.0, 9.0
@@ -224,6 +225,14 @@ def value_text(metric: Metric, value: float) -> str:
     if metric.unit == "rate":
         return f"{value:.4g}"
     return f"{value:.3f}" if metric.log else f"{100 * value:.3f} %"
+
+
+def estimate_text(metric: Metric, found: Estimate) -> str:
+    """``12.3 us [11.9, 12.8]``."""
+    text = value_text(metric, found.value)
+    if found.low is None or found.high is None:
+        return text
+    return f"{text} [{value_text(metric, found.low)}, {value_text(metric, found.high)}]"
 
 
 def p_text(value: float | None) -> str:
