@@ -13,6 +13,7 @@ from test_injected_causes import tracefs  # noqa: F401 - a fixture
 
 from deadbeat.base.stats.sequential import Bursts
 from deadbeat.cli.main import main
+from deadbeat.program.run.attempts import read_facts
 from deadbeat.program.run.required import CountedRun, Earlier, Required, ahead, judged
 from deadbeat.program.run.requirement import Requirement
 
@@ -130,6 +131,7 @@ def test_each_is_passed_failed_or_undecided(tmp_path: Path, capsys: Capture) -> 
     assert "R-1 (made up within 500 µs in 90 % of jobs) takes 416 jobs if no job" in seen.err
     text = junit.read_text()
     assert 'name="SYS/2" classname="deadbeat.program.requirement"' in text
+    assert text.count("<failure") == 1
 
 
 def test_undecided_is_no_pass(tmp_path: Path) -> None:
@@ -339,3 +341,62 @@ def test_a_program_is_run_until_it_is_decided(tmp_path: Path, capsys: Capture) -
     assert (first["verdict"], second["verdict"]) == ("passed", "failed"), (first, second)
     assert (first["verdict"], second["verdict"]) == ("passed", "failed")
     assert first["jobs"] >= 100 and first["late"] >= 5
+
+
+FICKLE = """
+[requirement.R-1]
+thread = "control"
+within = "4s"
+share = 0.99
+
+[requirement.R-2]
+thread = "control"
+within = "4s"
+"""
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("tracefs")
+@pytest.mark.parametrize(
+    ("modes", "said"),
+    [
+        ("fifo", "99 % of jobs: 0 of 798 jobs late"),
+        ("fifo none", "99 % of jobs: there is no thread control with jobs"),
+        ("hang", "99 % of jobs: control ended no job in the last"),
+        ("end", "99 % of jobs: control ended no job in the last"),
+    ],
+)
+def test_a_thread_that_goes_is_no_pass(
+    modes: str, said: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out = fickle(modes, tmp_path, capsys, monkeypatch)
+    assert said in out and status == 3
+
+
+def test_what_was_not_proved_once_is_not(tmp_path: Path) -> None:
+    """Of the same program, which is not run again until a test takes it."""
+    only = FILE[: FILE.index("[requirement.R-1]")] + FILE[FILE.index("[requirement.R-3") :]
+    for _ in range(2):
+        asked(tmp_path, "--fresh", file=only)
+    head = json.loads((tmp_path / "runs/made-2/program.json").read_text())
+    _, before = read_facts(head)
+    assert before["R-3"].unproved.startswith("no test proves it")
+    wanted = Requirement(id="R-3", thread="made up", within=2 * 10**6)
+    runs = [[CountedRun(id="R-3", jobs=1000, proof="a test")]]
+    first, again = (judged([wanted], runs, known)[0] for known in ({}, before))
+    assert (first.verdict, again.verdict) == ("passed", "undecided")
+    assert "in an earlier attempt no test proves it" in again.why
+
+
+def fickle(
+    modes: str, folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> tuple[int, str]:
+    """Two runs; status, and what is said."""
+    monkeypatch.chdir(folder)
+    program = command_of(ROOT / "tests/programs/late/fickle.c", folder)
+    (folder / "modes").write_text(f"{modes}\n")
+    head = f'[program]\nduration = "3s"\nrepeats = 2\ncommand = {json.dumps(program)}\n'
+    (folder / "deadbeat.toml").write_text(head + FICKLE)
+    capsys.readouterr()
+    status = main(("run", "--file", "deadbeat.toml", "--fresh", "--fail-on", "requirement"))
+    return status, capsys.readouterr().out

@@ -127,7 +127,7 @@ def test_the_answer_is_of_all_runs(capsys: Capture, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(kind, "watched", recorded("strangers"))
     assert main(("run", "--repeats", "2", "--", "./until")) == 0
     said = capsys.readouterr().out
-    assert "Over 2 runs control missed 216 to 216; worst responses 105 ms to 105 ms" in said
+    assert "Over 2 runs control missed 216; worst responses 105 ms to 105 ms" in said
     assert "shown is run 1." in said
 
 

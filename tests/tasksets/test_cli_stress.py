@@ -164,7 +164,7 @@ def test_the_answer_says_what_was_reached(capsys: Capture) -> None:
     assert "slowdown to within 2.0 % at 3 points with" in out
     assert "most sets: 1, target reached: 2" in out
     assert "begin runs/p, 36 task sets: " in err
-    assert "0 of 3 points known, 0 runs" in err and "3 of 3 points known" in err
+    assert "0 of 3 decided, 0 runs" in err and "3 of 3 decided" in err
     page = Path("runs/p/report.html").read_text(encoding="utf-8")
     assert "most sets: 1, target reached: 2" in page
     assert "precision-not-reached" in page

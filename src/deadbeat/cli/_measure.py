@@ -89,7 +89,9 @@ class Ended:
             return DeadbeatError.exit_status
         unknown = [*_failed(self.shown.cases, fail_on, "undecided")]
         if unknown:
-            say(f"--fail-on {fail_on}: {unknown[0].message} ({unknown[0].name}): undecided")
+            more = f", and {len(unknown) - 1} more" if unknown[1:] else ""
+            text = f"{unknown[0].message} ({unknown[0].name}): undecided"
+            say(f"--fail-on {fail_on}: {text}{more}")
             return DeadbeatError.exit_status
         return self.shown.status
 
@@ -196,12 +198,13 @@ def measured(asked: Order) -> Ended:
     doubts = shown.document.findings if shown.document else ()
     text = " ".join([shown.headline, *(f"{each.severity}: {each.message}" for each in doubts)])
     wanted = {"has-valid-runs": shown.empty}
-    if fail_on is not None:
-        wanted[f"no-{fail_on}"] = any(_failed(shown.cases, fail_on))
-    if fail_on and not wanted[f"no-{fail_on}"] and any(_failed(shown.cases, fail_on, "undecided")):
-        del wanted[f"no-{fail_on}"]
+    judged = fail_on == "requirement"  # each is a case of its own
+    if fail_on and not (judged and any(_named(shown.cases, fail_on))):
+        wanted[f"no-{fail_on}"] = judged or any(_failed(shown.cases, fail_on))
     cases = [
-        Verdicted(name=name, verdict="failed" if failed else "passed", message=text)
+        Verdicted(name=name, verdict="failed", message=text)
+        if failed
+        else Verdicted(name=name, verdict="passed", message="")
         for name, failed in wanted.items()
     ] + [
         evolve(case, verdict="skipped")

@@ -118,10 +118,10 @@ class Watch:
             left, step = f"{done:,} of {total:,} {self.unit}", (int(share * 20), int(known))
         else:  # the end is an estimate
             left, step = (
-                f"{decided[0]} of {decided[1]} points known, {done:,} runs",
+                f"{decided[0]} of {decided[1]} decided, {done:,} runs",
                 (decided[0], done // 50),
             )
-            time = f"about {time}"
+            time = f"about {time}" if eta_s >= 1 else time
         # Before the first is done their time is unknown.
         left += f", {self._failures} without a result" if self._failures else ""
         left += f", {time} left" if 0 < done < total and known else ""

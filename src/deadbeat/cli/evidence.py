@@ -152,7 +152,8 @@ def _incomplete(found: _Assessed) -> list[str]:
     why += [f"{state.failed} runs have no result"] * bool(state.failed)
     why += [f"{shown.invalid} runs are invalid"] * bool(shown.invalid)
     if shown.state not in ("finished", "measured"):
-        why.append(f"it is {shown.state}: {state.done} of {state.planned} runs")
+        asked = "not every requirement is decided" * bool(found.plain.get("requirements"))
+        why.append(asked or f"it is {shown.state}: {state.done} of {state.planned} runs")
     why += [e.message for e in findings if e.id == "program-ended" and e.severity != "info"]
     if found.plain.get("requirements") and not found.head.get("program"):
         why.append("the program's file is not known by hash")

@@ -152,8 +152,8 @@ class TableKind(Generic[W, F]):
             name="runs",
             group=f"{self.name}.invalid",
             verdict="failed" if state.invalid or state.failed else "passed",
-            message=f"{state.invalid} of {state.planned} runs are invalid and {state.failed}"
-            " have no result, allowed: 0",
+            message=f"{state.invalid} of {state.done + state.failed} runs are invalid and"
+            f" {state.failed} have no result, allowed: 0",
         )
         return Shown(
             kind=self.name,

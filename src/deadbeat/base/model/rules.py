@@ -267,7 +267,10 @@ class CommandLine:
         words: list[Any] = list(value) if isinstance(value, list | tuple) else [None]
         right = all(isinstance(each, str) and "\0" not in each for each in words)
         if not right or not (words or self.optional):
-            raise refuse(f"{shown(value)} is no command", "write it behind --: -- ./program WORD")
+            raise refuse(
+                f"{shown(value)} is no command",
+                'write it behind --, in a file as ["./program", "WORD"]',
+            )
         return tuple(words)
 
 

@@ -42,7 +42,7 @@ BESIDE_LOG = "beside.log"
 LATEST = "latest"
 LIST_HINT = "deadbeat list results lists them"
 REPLACE_HINT = "--fresh replaces it, or choose another --name"
-CONTINUE_HINT = "repeat its command to continue it, or choose --name NAME, or --fresh"
+CONTINUE_HINT = "--fresh begins again, --name NAME beside it; as it was begun it continues"
 
 
 def entries(runs: Path) -> list[Path]:

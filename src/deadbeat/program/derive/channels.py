@@ -30,7 +30,9 @@ Flags = NDArray[np.bool_]
 TAKES = ("read", "readv", "recvfrom", "recvmsg", "recvmmsg", "mq_timedreceive", "msgrcv")
 _STREAMS = ("pipe", "fifo", "unix stream", "tcp", "tcp6")
 #: Writable memory that processes share, in /proc/PID/maps.
-_SHARED = re.compile(r"^\S+ rw-s \S+ \S+ \d+ +(/dev/shm/\S+|/memfd:\S+|/SYSV\S+)", re.MULTILINE)
+_SHARED = re.compile(
+    r"^\S+ rw-s \S+ \S+ \d+ +(/dev/shm/(?!deadbeat-)\S+|/memfd:\S+|/SYSV\S+)", re.MULTILINE
+)
 #: By udiag_type.
 _UNIX = {1: "unix stream", 2: "unix datagram", 5: "unix seqpacket"}
 #: By family and protocol, of a socket that was never looked at.

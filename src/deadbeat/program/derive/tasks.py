@@ -389,8 +389,9 @@ def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> list[s
         return []
     waits = track.waits[track.waits["enter"] >= jobs.rows["end"][-1]]
     last = int(waits["exit"][0]) if len(waits) else track.end
-    rest = int(track.of(RecordKind.END)["ns"].max(initial=last)) - last
-    text = f"jobs of {task.name} in its last {time_text(rest)}: it did not wait again"
+    ends = track.of(RecordKind.END)["ns"]
+    rest = int(ends[-1] if len(ends) else track.end) - last
+    text = f"jobs of {task.name} in its last {time_text(max(rest, 0))}: one did not end"
     return [text] * (rest > _REST * task.period_ns)
 
 

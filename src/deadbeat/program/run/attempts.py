@@ -116,6 +116,7 @@ def _earlier(every: Sequence[AttemptRun], own: Attempt, wanted: Requirement) -> 
         jobs=sum(run.jobs for run in mine),
         bursts=sum((run.bursts for run in mine), NONE),
         broken=sum(bool(run.breaks) for run in mine),
+        unproved=next((run.unproved for run in mine if run.unproved), ""),
         broken_off=max(starts - ended, 0),
         worst_ns=max((run.worst_ns for run in mine if run.worst_ns is not None), default=None),
         known=sum((run.bursts for run in before), NONE),

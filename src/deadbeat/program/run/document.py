@@ -75,10 +75,16 @@ def answer(found: ProgramSummary) -> tuple[str, ...]:
 
 
 def _answer(found: ProgramSummary) -> tuple[str, ...]:
-    said, few = (
-        [f"{capital(each.message)}." for each in found.findings if each.id in ids]
-        for ids in (("program-ended", "ended-early", "stood-still", "another-run"), ("jobs-lost",))
+    ids = ("program-ended", "ended-early", "stood-still", "another-run", "jobs-lost")
+    every = {id: [each.message for each in found.findings if each.id == id] for id in ids}
+    *lines, few = (
+        [
+            f"{capital(text)}{f' ({len(texts)} runs alike)' * (len(texts) > 1)}."
+            for text in texts[:1]
+        ]
+        for texts in every.values()
     )
+    said = [line for each in lines for line in each]
     label = "".join(f"{each.capitalize()}: " for each in found.labels)
     if not found.cells:
         if found.traced is None:
@@ -99,8 +105,8 @@ def _answer(found: ProgramSummary) -> tuple[str, ...]:
         ]
         said += [twin.sentence(found.agreed, found.spec.twin_of)] * bool(found.spec.twin_of)
         said += [f"Not in it: {f.message}." for f in found.findings if f.id == twin.LACKS]
-        lines = (f"{capital(line).removesuffix('.')}." for line in traced.lines(seen))
-        return (*said, *lines, *ended)
+        last = (f"{capital(line).removesuffix('.')}." for line in traced.lines(seen))
+        return (*said, *last, *ended)
     worst = max(found.cells, key=lambda cell: cell.max_ns)
     jobs = sum(cell.jobs for cell in found.cells if cell.deadline_ns)
     misses = sum(cell.misses for cell in found.cells)
@@ -127,7 +133,8 @@ def _runs(found: ProgramSummary) -> list[str]:
     many = [each.misses for each in found.seen if each.misses is not None]
     worst = [each.response_max_ns or 0 for each in found.seen]
     place = next((each.run for each in found.seen if each.shown), 0)
-    spread = f"missed {min(many):,} to {max(many):,}; " if many else ""
+    most = f" to {max(many):,}" if len({*many}) > 1 else ""
+    spread = f"missed {min(many):,}{most}; " if many else ""
     ends = f"worst responses {time_text(min(worst))} to {time_text(max(worst))}"
     return [
         f"Over {len(found.seen)} runs {found.seen[0].name} {spread}{ends}; shown is run {place}."

@@ -172,6 +172,8 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
 
     def keep(self, result: ProgramRun) -> Kept[ProgramKey] | Lost[ProgramKey]:
         found = super().keep(result)
+        assert isinstance(self._folder, ProgramStore)
+        self._folder.forget_unseen(result.key)
         if self._spec.requirement:
             self._stored.append(result)
             own, _ = read_facts(self._folder.facts)
@@ -280,11 +282,11 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         self, key: ProgramKey, target: Target, made: Toolchain, tell: Watcher
     ) -> Generator[ProgramRun]:
         spec, started = self._spec, datetime.now(UTC).isoformat()
-        if spec.requirement:
-            note_start(self._folder.path.parent, read_facts(self._folder.facts)[0])
         change, store = self._changes[key.change], self._folder
         assert isinstance(store, ProgramStore)
         before = store.unseen(key)
+        if spec.requirement and before is None:
+            note_start(self._folder.path.parent, read_facts(self._folder.facts)[0])
         watch = self._watch(key, target, made) if before is None else again(before)
         if spec.keep and watch.stopped is not None:
             raise watch.stopped  # it was to go on
@@ -343,7 +345,6 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
                 for each in spec.requirement
             ),
         )
-        store.forget_unseen(key)
         if spec.keep and not is_here(target):
             self._say(keeping.detach(store, target, made))
         require_named(seen, spec, (task.name for task in watch.marks.tasks))
@@ -496,7 +497,7 @@ def begin(asked: Begin) -> Begun:
         spec,
         platform,
         runs,
-        seconds=lambda left: None if each_s is None else left * each_s,
+        seconds=lambda left: None if each_s is None or spec.requirement else left * each_s,
         differs=lambda store: _rebuilt(store, hashes),
         ready=lambda left: {
             "commit": _commit(words, target),

@@ -23,13 +23,15 @@ from deadbeat.program.run.requirement import Requirement, percent
 from deadbeat.program.run.traced import TracedProgram
 
 NONE = Bursts()
+#: So many of its largest gaps without a job, and this part of the run, are no pause.
+_SILENT = 10
 
 
 @frozen(kw_only=True)
 class CountedRun:
     """What a run showed of a requirement. ``bursts``: of late jobs; ``breaks``: how it is not kept,
-    whatever else is seen; ``proof``: which test shows it; ``lacks``: why it cannot be said to be
-    kept."""
+    whatever else is seen; ``proof``: which test shows it; ``unproved``: why none does; ``lacks``:
+    why it cannot be said to be kept."""
 
     id: str
     jobs: int = 0
@@ -38,20 +40,22 @@ class CountedRun:
     seconds: float = 0.0
     breaks: str = ""
     proof: str = ""
+    unproved: str = ""
     lacks: str = ""
 
 
 @frozen(kw_only=True)
 class Earlier:
     """What is known before the first run. Of the same program, settings and requirement:
-    ``attempts`` and what they showed, runs with it ``broken``, and runs that were
-    ``broken_off``, of which nothing is known; of any version of the program on
+    ``attempts`` and what they showed, runs with it ``broken``, why one was ``unproved``, and runs
+    that were ``broken_off``, of which nothing is known; of any version of the program on
     this machine: ``known`` bursts, and ``rate`` jobs a second (0: not known)."""
 
     attempts: int = 0
     jobs: int = 0
     bursts: Bursts = NONE
     broken: int = 0
+    unproved: str = ""
     worst_ns: int | None = None
     broken_off: int = 0
     known: Bursts = NONE
@@ -125,6 +129,7 @@ def counted(
         if responses is None:
             return evolve(found, lacks=found.lacks or _no_thread(wanted, names, seen))
         release, end = responses
+        found = evolve(found, lacks=found.lacks or _silence(wanted, release, end, derived))
         late_ones = end - release > wanted.within
         found = evolve(
             found,
@@ -149,12 +154,25 @@ def _responses(
             marks.records["task"] == marks.tasks[marked.index(wanted.thread)].number
         ]
         rows = rows[np.argsort(rows["release"], kind="stable")]
-        return names, (rows["release"].astype(np.int64), rows["finish"].astype(np.int64))
+        begin = derived.begin_ns if derived else 0
+        return names, tuple(rows[name].astype(np.int64) - begin for name in ("release", "finish"))
     if derived is None or wanted.thread not in derived.jobs:
         return names, None
     period = next(each.period_ns for each in derived.tasks if each.name == wanted.thread)
     release, end, _ = single_jobs(derived.jobs[wanted.thread], period or 0)
     return names, (release, end)
+
+
+def _silence(
+    wanted: Requirement, release: NDArray[Any], end: NDArray[Any], derived: DerivedRun | None
+) -> str:
+    """That it ended no more jobs long before the recording did; "": it did."""
+    if derived is None or len(end) < 2:
+        return ""
+    length = derived.seconds * 1e9
+    rest, gap = length - int(end[-1]), int(np.diff(release).max())
+    text = f"{wanted.thread} ended no job in the last {time_text(int(rest))}"
+    return text * (rest > max(_SILENT * gap, length / _SILENT))
 
 
 def _paths(wanted: Requirement, seen: TracedProgram) -> list[DataPath]:
@@ -183,21 +201,21 @@ def _aged(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> Counte
 
 def _proved(wanted: Requirement | None, seen: TracedProgram, found: CountedRun) -> CountedRun:
     """With which test shows it, or why none does."""
-    proof, lacks = "", found.lacks
     if wanted and wanted.age_of:
         bound = min((each.age_bound_ns or 0 for each in _paths(wanted, seen)), default=0)
         if 0 < bound <= wanted.within:
-            proof = f"at most {time_text(bound)} as long as every deadline is met"
-        lacks = lacks or f"the bound is {time_text(bound)}" * (bound > 0) or "no analysis bounds it"
-    elif not seen.proved:
-        lacks = lacks or "no test proves it: " + (*seen.unproved, "no task set is known")[0]
-    else:
-        proof = f"{seen.proved[0]}, by the largest C and locks seen"
-        task = next((each for each in seen.tasks if wanted and each.name == wanted.thread), None)
-        if wanted and (task is None or not 0 < (task.deadline_ns or 0) <= wanted.within):
-            given = time_text(task.deadline_ns if task else None)
-            proof, lacks = "", lacks or f"what was analysed is its deadline, {given}"
-    return evolve(found, proof=proof, lacks=found.lacks if proof else lacks)
+            proof = f"data are at most {time_text(bound)} old as long as every deadline is met"
+            return evolve(found, proof=proof)
+        why = f"the bound is {time_text(bound)}" if bound else "no analysis bounds it"
+        return evolve(found, unproved=why)
+    if not seen.proved:
+        why = (*seen.unproved, "no task set is known")[0]
+        return evolve(found, unproved=f"no test proves it: {why}")
+    task = next((each for each in seen.tasks if wanted and each.name == wanted.thread), None)
+    if wanted and (task is None or not 0 < (task.deadline_ns or 0) <= wanted.within):
+        given = time_text(task.deadline_ns if task else None)
+        return evolve(found, unproved=f"what was analysed is its deadline, {given}")
+    return evolve(found, proof=f"{seen.proved[0]}, by the largest C and locks seen")
 
 
 def _rules(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> CountedRun:
@@ -207,15 +225,18 @@ def _rules(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> Count
         if each.rule in wanted.rules and wanted.thread in ("", each.thread) and not each.accepted
     ]
     missing = [rule for rule in wanted.rules if rule not in seen.rules_judged]
-    lacks = found.lacks or f"not seen: whether {', '.join(missing)} is broken" * bool(missing)
+    lacks = found.lacks or f"not seen: whether it breaks {', '.join(missing)}" * bool(missing)
     if wanted.thread and wanted.thread not in [each.name for each in seen.known]:
         lacks = _no_thread(wanted, [each.name for each in seen.known], seen)
     return evolve(found, breaks="; ".join(broken), proof="none was broken", lacks=lacks)
 
 
 def _no_thread(wanted: Requirement, names: Sequence[str], seen: TracedProgram) -> str:
-    if wanted.thread in [each.name for each in seen.tasks]:
-        return f"thread {wanted.thread} ended no job"
+    if own := next((each for each in seen.tasks if each.name == wanted.thread), None):
+        why = f": {own.left_out}" if own.left_out else ""
+        return f"no job of thread {wanted.thread} is known{why}"
+    if mine := [name for name in names if name.partition("#")[0] == wanted.thread]:
+        return f"{len(mine)} threads have this name: write {' or '.join(mine)}"
     return f"there is no thread {wanted.thread} with jobs ({', '.join(names) or 'none'})"
 
 
@@ -259,8 +280,11 @@ def _judged(
     breaks = next((each.breaks for each in runs if each.breaks), "")
     if not breaks and before.broken:
         breaks = f"not kept in {count_of(before.broken, 'run')} of earlier attempts"
-    why = breaks or lacks or doubt or next((each.proof for each in runs), "")
-    verdict: CaseVerdict = "failed" if breaks else "undecided" if lacks or doubt else "passed"
+    open_ = lacks or doubt or next((each.unproved for each in runs if each.unproved), "")
+    if not open_ and before.unproved:
+        open_ = f"in an earlier attempt {before.unproved}"
+    why = breaks or open_ or next((each.proof for each in runs), "")
+    verdict: CaseVerdict = "failed" if breaks else "undecided" if open_ else "passed"
     return evolve(found, verdict=verdict, why=why)
 
 
@@ -328,7 +352,7 @@ def ahead(wanted: Requirement, before: Earlier) -> str:
     )
 
     def time(jobs: float) -> str:
-        return duration(jobs / before.rate) if before.rate else f"{math.ceil(jobs):,} jobs"
+        return duration(jobs / before.rate + 0.5) if before.rate else f"{math.ceil(jobs):,} jobs"
 
     assumed = ", assumed" * unsure
     if least == 0.0:

@@ -199,8 +199,9 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
             path = self.path / "jobs" / f"{key.text}.npz"
             if path.is_file():
                 found = read_columns(path, what="jobs", hint="delete the file")
-                count = len(next(iter(found.values()), ()))
-                parts.append({"run": np.repeat(key.repeat, count), **found})
+                if found:
+                    count = len(next(iter(found.values())))
+                    parts.append({"run": np.repeat(key.repeat, count), **found})
         names = list(parts[0]) if parts else []
         return Columns({name: np.concatenate([each[name] for each in parts]) for name in names})
 
