@@ -216,7 +216,7 @@ def measured(asked: Order) -> Ended:
         path=experiment.store.path,
         shown=evolve(shown, cases=cases),
         notes=tuple(_notes(asked, outcome, shown)) if outcome else (),
-        kept=f"{outcome.done} of {outcome.planned} {experiment.unit}" if outcome and over else "",
+        kept=experiment.kept() if over else "",
         then=begun.then,
     )
 

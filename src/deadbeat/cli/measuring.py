@@ -280,7 +280,8 @@ def _program(layer: Layer, options: Mapping[str, Json]) -> None:
         raise UsageError("no program is named", "deadbeat run -- ./program ARGUMENT")
 
 
-def _bisect(layer: Layer, options: Mapping[str, Json]) -> None:
+def _bisect(layer: Layer, options: dict[str, Json]) -> None:
+    options["time_budget"] = options["time_budget"] or f"{options['for']}s"
     for name, metavar in (("range", "GOOD..BAD"), ("command", "CMD")):
         if options[name]:
             layer.put(name, options[name], metavar)

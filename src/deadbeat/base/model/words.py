@@ -37,10 +37,10 @@ def shown(value: Any) -> str:
     return shortened(f'"{value}"' if isinstance(value, str) else repr(value))
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = _SHOWN) -> str:
     """One short line of ``text``."""
     text = "".join(c if c.isprintable() else "?" for c in text)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
 #: Control characters but tab and ends of line, what turns the direction of text, halves of pairs.

@@ -226,7 +226,7 @@ def name_of(environment: Mapping[str, Json], target: Target) -> str:
 def platform_from_environment(
     environment: dict[str, Json],
     *,
-    cpus: Sequence[int],
+    cpus: Sequence[int] | None = None,
     kind: str,
     toolchain: str = "",
     flags: str = "",
@@ -240,10 +240,13 @@ def platform_from_environment(
 
     Args:
         environment: From :func:`read_environment`.
-        cpus: CPU number of each logical core.
+        cpus: CPU number of each logical core; None: those that are online.
         toolchain, flags: Compiler identification, and the flags of runtime and fragments.
         name: Label; None takes the host name.
     """
+    if cpus is None:
+        online = environment["cpus_online"]
+        cpus = online if isinstance(online, list) else []
     keys = ("machine", "soc", "topology", "frequency_policy")
     identity = {key: environment[key] for key in keys} | {"toolchain": toolchain, "flags": flags}
     preemption = environment["preemption"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -26,7 +27,9 @@ _SWEEP = f"""for again in 1 2 3; do
 for own in $(grep -als "{_OWN}=$0" /proc/[0-9]*/environ); do
     own=${{own#/proc/}}; kill -KILL "${{own%/environ}}"
 done; done"""
-_WORDS_AT_END = 4096
+#: An error in what a program prints: no option, no name of a file. Signs of it that are shown.
+_ERROR = re.compile(r"(?<![\w./-])error\b(?![./=])", re.IGNORECASE)
+_ERROR_SHOWN = 160
 #: Nothing that a repository may have git run.
 _QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0")
 
@@ -93,13 +96,12 @@ class Programs:
         return Ran(process.returncode, ended, wall_s, used.ru_utime + used.ru_stime)
 
     @staticmethod
-    def last_words(path: Path) -> str:
-        """The last line that a program printed, to be added to a sentence."""
-        with suppress(OSError):
-            lines = path.read_bytes()[-_WORDS_AT_END:].decode(errors="replace").split("\n")
-            if said := [line.strip() for line in lines if line.strip()]:
-                return f": {shortened(said[-1])}"
-        return ""
+    def said(path: Path) -> str:
+        """The first line with an error that a program printed, else the last, to be added to a
+        sentence."""
+        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+        known = [*filter(_ERROR.search, lines), *filter(None, reversed(lines))]
+        return f": {shortened(known[0], _ERROR_SHOWN)}" if known else ""
 
 
 def _wait(pid: int, seconds: float | None) -> bool:
@@ -129,6 +131,8 @@ def git(folder: Path, *words: str) -> str:
     except FileNotFoundError:
         raise UsageError("there is no git here", "install git") from None
     if said.returncode:
-        lines = said.stderr.strip().splitlines() or [ended_words(said.returncode)]
-        raise DataError(f"git {words[0]}: {lines[0].removeprefix('fatal: ')}", "see git there")
+        lines = said.stderr.split("\n")
+        why = lines[0].removeprefix("fatal: ") or ended_words(said.returncode)
+        cures = (line.strip() for line in lines if line.startswith("\tgit "))
+        raise DataError(f"git {words[0]}: {why}", next(cures, "see git there"))
     return said.stdout

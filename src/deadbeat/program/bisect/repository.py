@@ -1,32 +1,34 @@
-"""Commits of a repository, and copies of them in which a program is built.
+"""Commits of a repository, and copies of them in which a program is built; kernels in their place.
 
-The repository itself is only read: commits are checked out as work trees of a clone that shares its
-objects and lies in the folder of the result. So nothing is left in it, however we end.
+The repository itself is only read: each copy is a clone that shares its objects and lies in the
+folder of the result. So nothing is left in it, however we end.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+from importlib import import_module
 from pathlib import Path
-from time import monotonic
+from typing import Any
 
 from attrs import frozen
 
-from deadbeat.base.model.errors import DataError, DeadbeatError, RunError, UsageError
+from deadbeat.base.model.errors import DataError, RunError, UsageError
 from deadbeat.base.model.words import shortened, shown
-from deadbeat.base.store.files import atomic_write, free_bytes
+from deadbeat.base.store.files import atomic_write, storing
 from deadbeat.machine.targets.guarded import ended_words
 from deadbeat.machine.targets.repeated import Programs, git
+from deadbeat.program.bisect.spec import LAB
 
-#: Folders below the result: the clone, the copies of commits, and what their builds said.
-_FOLDERS = ("clone", "trees", "logs")
-#: Copies that are kept, at most, and bytes that stay free.
-_MOST, _FREE = 32, 2 * 10**9
+_OFFERS = "deadbeat.lab.offers"  # another house, loaded by name
 
 
 @frozen
 class Commit:
+    """A commit, or a kernel by its name and version."""
+
     sha: str
     subject: str
 
@@ -47,21 +49,20 @@ def commits_of(folder: Path, text: str) -> tuple[Commit, ...]:
     try:
         shallow = git(folder, "rev-parse", "--is-shallow-repository").strip() == "true"
     except DataError as error:
-        raise UsageError(f"no repository here: {error.message}", "be in the program's") from None
+        raise UsageError(f"no repository to read here: {error.message}", error.hint) from None
     if shallow:
         raise UsageError("this repository is a shallow clone", "git fetch --unshallow")
     ends = []
     for name in (good, bad):
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         try:
-            found = git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options",
-                        f"{name}^{{commit}}")  # fmt: skip
+            ends.append(git(folder, *words).strip())
         except DataError:
             raise UsageError(f"{shown(name)} names no commit here", "see git log") from None
-        ends.append(found.strip())
     if ends[0] == ends[1]:
         raise UsageError(f"{good} and {bad} are one commit, {ends[0][:10]}", "name two")
     span = f"{ends[0]}..{ends[1]}"
-    inside = {*git(folder, "rev-list", "--ancestry-path", span).split()}
+    inside = {ends[0], *git(folder, "rev-list", "--ancestry-path", span).split()}
     if ends[1] not in inside:
         back = git(folder, "rev-list", "--ancestry-path", f"{ends[1]}..{ends[0]}").split()
         hint = f"the other way round: {bad}..{good}" if back else "git merge-base finds one"
@@ -70,17 +71,25 @@ def commits_of(folder: Path, text: str) -> tuple[Commit, ...]:
     lines = git(folder, *form, "--no-walk", ends[0]).splitlines()
     lines += git(folder, *form, "--first-parent", span).splitlines()
     pairs = [line.partition(" ") for line in lines]
-    return tuple(Commit(sha, subject) for sha, _, subject in pairs if sha in {*inside, ends[0]})
+    return tuple(Commit(sha, subject) for sha, _, subject in pairs if sha in inside)
 
 
-def below(folder: Path) -> str:
-    """Where ``folder`` lies in its repository."""
-    return git(folder, "rev-parse", "--show-prefix").strip()
-
-
-def changed(folder: Path) -> bool:
-    """Whether files that git knows have changes that are not committed."""
-    return bool(git(folder, "status", "--porcelain", "--untracked-files=no").strip())
+def kernels_of(target: str, text: str) -> tuple[Commit, ...]:
+    """Packages of the lab from the first kernel to the last, of one flavour, oldest first. Raises
+    UsageError: there are none."""
+    if target.rstrip(":") != LAB.rstrip(":"):
+        raise UsageError(f"--target {target}: bisect runs here, or over kernels", f"--target {LAB}")
+    lab = import_module(_OFFERS)
+    good, _, bad = text.partition("..")
+    machine = next((each for debian, each in lab.MACHINES.items() if debian in good), None)
+    known: Any = lab.offers(machine).kernels if machine and bad else ()
+    ends = [lab.chosen(end, known)[0][0] for end in (good, bad) if known]
+    row = [each for each in known if each.flavour == ends[0].flavour]
+    places = [row.index(end) for end in ends if end in row]
+    if len(places) < 2 or places[0] >= places[1]:
+        hint = "the older one first, of one flavour: 5.10-amd64..6.12-amd64"
+        raise UsageError(f"{shown(text)} is no row of kernels", hint)
+    return tuple(Commit(each.name, each.version) for each in row[places[0] : places[1] + 1])
 
 
 class Trees:
@@ -91,98 +100,53 @@ class Trees:
     """
 
     def __init__(self, folder: Path, source: Path, build: str) -> None:
-        self._clone, self._trees, self._logs = (folder.absolute() / each for each in _FOLDERS)
+        self._trees, self._logs = folder.absolute() / ".trees", folder / "logs"
         self._source, self._build = source, build
-        self._below = below(source)
-
-    def clean(self) -> None:
-        """Removes what a killed one left half done."""
-        for tree in self._all():
-            if not self._mark(tree).exists():
-                _remove(tree)
+        self._below = git(source, "rev-parse", "--show-prefix").strip()
 
     def remove(self) -> None:
-        """Everything but what builds said."""
+        """Everything but what failed builds said."""
         _remove(self._trees)
-        _remove(self._clone)
-
-    def _all(self) -> list[Path]:
-        found = self._trees.glob("*") if self._trees.is_dir() else ()
-        return [path for path in found if path.is_dir() and not path.is_symlink()]
-
-    @staticmethod
-    def _mark(tree: Path) -> Path:
-        """Beside a copy that is whole and built."""
-        return tree.with_name(f"{tree.name}.built")
 
     def folder_of(self, commit: Commit) -> Path:
         return self._trees / commit.sha / self._below
 
-    def log_of(self, commit: Commit) -> Path:
-        """What its build said, where that failed."""
-        return self._logs / f"{commit.sha}.log"
+    def _mark(self, commit: Commit) -> Path:
+        """Beside a copy that is whole and built."""
+        return self._trees / f"{commit.sha}.built"
 
     def built(self, commit: Commit) -> bool:
-        return self._mark(self._trees / commit.sha).exists()
+        return self._mark(commit).exists()
 
-    def make(self, commit: Commit, programs: Programs) -> float:
-        """Checks it out and builds it; returns how long that took.
+    def make(self, commit: Commit, programs: Programs) -> None:
+        """Checks it out and builds it.
 
         Raises:
             RunError: It does not build.
-            DeadbeatError: It cannot be checked out.
+            DataError: It cannot be checked out.
         """
-        tree, began = self._trees / commit.sha, monotonic()
-        self._make_room()
-        if not self._clone.is_dir():
-            self._copy()
-        git(self._clone, "worktree", "prune")
-        git(self._clone, "worktree", "add", "--detach", "--quiet", "--force", str(tree), commit.sha)
-        self._logs.mkdir(exist_ok=True)
-        log, place = self.log_of(commit), self.folder_of(commit)
+        tree, place = self._trees / commit.sha, self.folder_of(commit)
+        log = self._logs / f"{commit.short}.log"
+        _remove(tree)  # of one that was killed
+        own = git(self._source, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
+        git(self._source, "clone", "--shared", "--no-checkout", "--quiet", own, str(tree))
+        git(tree, "checkout", "--quiet", "--detach", commit.sha)
         if not place.is_dir():
             raise RunError(f"it has no folder {self._below}")
         if self._build:
+            self._logs.mkdir(exist_ok=True)
             ran = programs.run(("sh", "-c", self._build), place, log, None)
             if ran.status:
-                last = programs.last_words(log)
-                _remove(tree)
-                raise RunError(f"its build ended {ended_words(ran.status)}{last}")
-        log.unlink(missing_ok=True)
-        atomic_write(self._mark(tree), "")
-        return monotonic() - began
-
-    def _copy(self) -> None:
-        part = self._clone.with_name("clone.part")
-        _remove(part)
-        common = git(self._source, "rev-parse", "--path-format=absolute", "--git-common-dir")
-        words = ("--shared", "--no-checkout", "--quiet", common.strip(), str(part))
-        git(self._source, "clone", *words)
-        part.rename(self._clone)
-
-    def _make_room(self) -> None:
-        """The copies that were made first go, where there are many or the disk is full."""
-        for tree in sorted(self._all(), key=lambda tree: tree.stat().st_mtime_ns)[2:]:
-            if len(self._all()) < _MOST and free_bytes(self._trees) > _FREE:
-                break
-            self._mark(tree).unlink(missing_ok=True)
-            _remove(tree)
+                why = f"its build ended {ended_words(ran.status)}{programs.said(log)}"
+                raise RunError(f"{why}; see {log}")
+            log.unlink()
+        atomic_write(self._mark(commit), "")
 
 
-def _remove(path: Path) -> None:
-    """A folder, also where files of a build cannot be written."""
-
-    def again(remove: object, name: str, _: object) -> None:
-        left = Path(name)
-        left.parent.chmod(0o700)
-        if left.is_dir() and not left.is_symlink():
-            left.chmod(0o700)
-            _remove(left)
-        else:
-            left.unlink(missing_ok=True)
-
-    try:
-        if path.is_dir():
-            shutil.rmtree(path, onerror=again)
-    except OSError as error:
-        raise DeadbeatError(f"{path} cannot be removed: {error.strerror}", "remove it") from None
+def _remove(folder: Path) -> None:
+    """With what a build made read-only."""
+    with storing(folder):
+        for each, _, _ in os.walk(folder):
+            Path(each).chmod(0o700)
+        if folder.is_dir():
+            shutil.rmtree(folder)

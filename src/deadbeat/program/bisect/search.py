@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import pairwise
 
@@ -20,6 +19,7 @@ from attrs import define, evolve, field, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.stats.intervals import t_quantile
+from deadbeat.program.bisect.results import BisectRun
 
 Floats = NDArray[np.float64]
 
@@ -31,23 +31,14 @@ SURE, NONE = 0.95, 0.01
 FIRST_BLOCKS, PROOF_BLOCKS, BETWEEN_BLOCKS = 4, 8, 8
 #: Relative difference of the ends that is none.
 EQUAL = 0.01
-#: Of the whole difference: what a change that is one of two has at least, and a proved one.
-_PART, _PROVED_PART = 0.2, 0.5
+#: Of the whole difference: what a change that is one of two has at least.
+_PART = 0.2
 #: Sides of intervals: of what is said; of a proof; of two changes, for which many are asked.
 _TAIL, _PROVED_TAIL, _BETWEEN_TAIL = 0.025, 0.005, 0.0005
 #: Noise that no figure is without.
 _LEAST = 1e-4
 #: Values farther from the levels of the ends are clipped, in (scaled) median absolute deviations.
 _CLIP, _MAD = 3.0, 1.4826
-
-
-@frozen
-class Block:
-    """Runs in a row: of each its commit, by its place, and its figure."""
-
-    kind: str
-    commits: tuple[int, ...]
-    values: tuple[float, ...]
 
 
 @frozen
@@ -64,30 +55,20 @@ class Shift:
         return (self.low > 0) - (self.high < 0)
 
 
-@frozen(kw_only=True)
-class Next:
-    """What to do: a block of a ``kind``, of ``commits``; or no more, and ``why``."""
-
-    kind: str = ""
-    commits: tuple[int, ...] = ()
-    why: str = ""
-
-
 @define(kw_only=True, eq=False, slots=False)
 class Search:
     """All that is known.
 
     Attributes:
         count: Commits in a row; the first is good, the last is bad.
-        unfit: Places of those that cannot be measured.
+        runs: Blocks, and why a commit cannot be measured.
         sign: Of the difference of bad from good.
         low, high: Places between which the change is sought: where there are several, others lie
             outside.
     """
 
     count: int
-    blocks: Sequence[Block]
-    unfit: AbstractSet[int] = frozenset()
+    runs: Sequence[BisectRun]
     sign: int = 1
     low: int = 0
     high: int = field()
@@ -97,11 +78,11 @@ class Search:
         return self.count - 1
 
     @cached_property
-    def _runs(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
+    def _values(self) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
         """Commit, logarithm (clipped) and block of each run between the ends."""
-        sizes = [len(block.commits) for block in self.blocks]
-        commits = np.array([c for block in self.blocks for c in block.commits], int)
-        logs = np.log([v for block in self.blocks for v in block.values])
+        sizes = [len(block.commits) for block in self.runs]
+        commits = np.array([c for block in self.runs for c in block.commits], int)
+        logs = np.log([v for block in self.runs for v in block.values])
         number = np.repeat(np.arange(len(sizes)), sizes)
         inside = (commits >= self.low) & (commits <= self.high)
         commits, logs, number = commits[inside], logs[inside], number[inside]
@@ -116,7 +97,7 @@ class Search:
     @cached_property
     def chances(self) -> Floats:
         """Probability of each place that it is the first bad one; at 0: that none is."""
-        commits, logs, number = self._runs
+        commits, logs, number = self._values
         weights, firsts = np.zeros(self.count), np.arange(self.low + 1, self.high + 1)
         weights[0], weights[firsts] = 0.5, 0.5 / len(firsts)
         if len(number):
@@ -136,98 +117,80 @@ class Search:
             weights[[0, *firsts]] = found / found.sum()
         return weights
 
-    def effect(
-        self, before: int, after: int, kinds: Sequence[str] = (ENDS, LOOK), tail: float = _TAIL
-    ) -> Shift | None:
-        """By how much the figure at one place is above that at another, from blocks of both."""
-        commits, logs, number = self._runs
+    def differences(self, before: int, after: int, *kinds: str) -> list[float]:
+        """By how much the figure at one place is above that at another (logarithms), in each block
+        of both."""
+        commits, logs, number = self._values
         found = []
         for each in np.intersect1d(number[commits == before], number[commits == after]):
-            if self.blocks[each].kind in kinds:
+            if self.runs[each].kind in kinds:
                 at, own = commits[number == each], logs[number == each]
-                found.append(own[at == after].mean() - own[at == before].mean())
+                found.append(float(own[at == after].mean() - own[at == before].mean()))
+        return found
+
+    def effect(self, before: int, after: int, *kinds: str, tail: float = _TAIL) -> Shift | None:
+        """The mean of `differences`; None: of fewer than two."""
+        found = self.differences(before, after, *kinds)
         if len(found) < 2:
             return None
         error = max(float(np.std(found, ddof=1)), _LEAST) / math.sqrt(len(found))
         half, mean = t_quantile(1 - tail, len(found) - 1) * error, float(np.mean(found))
         return Shift(*(math.expm1(value) for value in (mean, mean - half, mean + half)))
 
-    def levels(self) -> dict[int, Shift]:
-        """By how much each commit that was run is above the good end: of all blocks together."""
-        commits, logs, number = self._runs
-        places = [each for each in np.unique(commits).tolist() if each != self.low]
-        x = (commits[:, None] == places).astype(float)
-        for each in np.unique(number):
-            x[number == each] -= x[number == each].mean(axis=0)
-        free = len(logs) - len(np.unique(number)) - len(places)
-        if free < 1:
-            return {}
-        y = logs - (np.bincount(number, logs) / np.maximum(np.bincount(number), 1))[number]
-        inverse = np.linalg.pinv(x.T @ x)
-        means = inverse @ x.T @ y
-        spread = max(float(np.sum((y - x @ means) ** 2)) / free, _LEAST**2)
-        halves = t_quantile(1 - _TAIL, free) * np.sqrt(spread * np.diag(inverse))
-        each = zip(places, means, halves, strict=True)
-        return {p: Shift(*map(math.expm1, (m, m - h, m + h))) for p, m, h in each}
-
     @cached_property
     def ends(self) -> Shift | None:
         """By how much the bad end is above the good one."""
-        return self.effect(self.low, self.high)
-
-    def proof(self, first: int, last: int, tail: float = _TAIL) -> Shift | None:
-        """By how much ``last`` is above what comes before ``first``, in turns alone."""
-        return self.effect(first - 1, last, (PROOF,), tail)
-
-    def _turns(self, before: int, after: int) -> int:
-        pair = {before, after}
-        return sum(block.kind == PROOF and {*block.commits} == pair for block in self.blocks)
+        return self.effect(self.low, self.high, ENDS, LOOK)
 
     @property
     def steps(self) -> list[tuple[int, int]]:
         """From the first to the last commit between which nothing can be distinguished."""
-        fit = [each for each in range(self.low, self.high + 1) if each not in self.unfit]
+        unfit = {int(place) for run in self.runs for place in run.unfit}
+        fit = [each for each in range(self.low, self.high + 1) if each not in unfit]
         return [(a + 1, b) for a, b in pairwise(fit)]
 
     @cached_property
     def likely(self) -> tuple[int, int, float]:
-        """The fewest steps in a row that have the change with `SURE`, and their probability."""
+        """The steps in a row that have the change with `SURE`, as much being before as behind
+        them, and their probability."""
         steps = self.steps
-        each = [self.chances[a : b + 1].sum() for a, b in steps]
-        whole = np.concatenate([[0.0], np.cumsum(each)])
-        for length in range(1, len(steps) + 1):
-            sums = whole[length:] - whole[:-length]
-            at = int(np.argmax(sums))
-            if sums[at] >= SURE * whole[-1]:
-                break
-        return steps[at][0], steps[at + length - 1][1], float(sums[at])
+        each = np.cumsum([self.chances[a : b + 1].sum() for a, b in steps])
+        ends = np.searchsorted(each, each[-1] * np.array([1 - SURE, 1 + SURE]) / 2)
+        first, last = steps[ends[0]][0], steps[ends[1]][1]
+        return first, last, float(self.chances[first : last + 1].sum())
 
     @property
     def certain(self) -> bool:
         """Whether one step has the change."""
         return self.likely[2] >= SURE and self.likely[:2] in self.steps
 
+    def proof(self, tail: float = _TAIL) -> Shift | None:
+        """By how much the last likely commit is above what comes before, in turns alone."""
+        first, last, _ = self.likely
+        return self.effect(first - 1, last, PROOF, tail=tail)
+
+    @property
+    def turns(self) -> int:
+        """Blocks of the proof."""
+        first, last, _ = self.likely
+        return len(self.differences(first - 1, last, PROOF))
+
     @property
     def proved(self) -> bool:
-        """Whether one step has, and turns have shown it, with enough of the whole difference."""
-        first, last, _ = self.likely
-        if not self.certain or self._turns(first - 1, last) % PROOF_BLOCKS:
-            return False
-        effect = self.proof(first, last, _PROVED_TAIL)
-        if effect is None or self.ends is None or effect.sign != self.sign:
-            return False
-        most = max(self.sign * effect.low, self.sign * effect.high)
-        return most >= _PROVED_PART * self.sign * self.ends.value
+        """Whether one step has the change, and turns have shown it."""
+        effect = self.proof(_PROVED_TAIL)
+        shown = effect is not None and effect.sign == self.sign
+        return self.certain and shown and not self.turns % PROOF_BLOCKS
 
     def narrowed(self) -> Search:
         """Between the ends of the larger one of two changes, where a commit lies between them."""
-        commits, _, number = self._runs
+        commits, _, number = self._values
         found: list[tuple[float, Search]] = []
         for place in {*commits.tolist()} - {self.low, self.high}:
             if len({*number[commits == place].tolist()}) < BETWEEN_BLOCKS:
                 continue
             pairs = ((self.low, place), (place, self.high))
-            sides = [self.effect(a, b, tail=_BETWEEN_TAIL) for a, b in pairs]
+            sides = [self.effect(a, b, ENDS, LOOK, tail=_BETWEEN_TAIL) for a, b in pairs]
             known = [side for side in sides if side is not None and side.sign == self.sign]
             sizes = [abs(side.value) for side in known]
             if len(known) == 2 and min(sizes) >= _PART * sum(sizes):
@@ -235,52 +198,39 @@ class Search:
                 found.append((min(sizes), evolve(self, low=low, high=high)))
         return max(found, key=lambda pair: pair[0])[1].narrowed() if found else self
 
-    def next(self, built: AbstractSet[int], *, dear: bool, over: bool) -> Next:
-        """What to do.
-
-        Args:
-            built: Places of commits that are built. ``dear``: to build one takes long.
-            over: The time is.
-        """
-        low, high = self.low, self.high
-        if why := self._ended() or "over" * over:
-            return Next(why=why)
-        if self.blocks and (proof := self._unfinished) is not None:
-            return proof
-        if len(self.blocks) < FIRST_BLOCKS or self.ends is None or self.chances[0] > NONE:
-            return Next(kind=ENDS, commits=(low, low, high, high))
-        if self.certain:
-            first, last, _ = self.likely
-            return Next(kind=PROOF, commits=(first - 1, first - 1, last, last))
-        place = self._most_open(built, dear=dear)
-        return Next(kind=LOOK, commits=(low, place, place, high))
-
-    def _ended(self) -> str:
-        """Why no more is to be run; "": it goes on."""
+    @cached_property
+    def ended(self) -> str:
+        """Why no more is to be run: ``proved``, ``equal`` or ``wrong``; "": it goes on."""
         none, ends = self.chances[0], self.ends
-        if len(self.blocks) < FIRST_BLOCKS or ends is None:
+        if len(self.runs) < FIRST_BLOCKS or ends is None:
             return ""
         if none <= NONE and ends.sign == -self.sign:
             return "wrong"
         same = none >= SURE or (none > NONE and -EQUAL < ends.low <= ends.high < EQUAL)
         return "proved" if self.proved else "equal" if same else ""
 
-    @property
-    def _unfinished(self) -> Next | None:
-        last = self.blocks[-1]
-        pair = min(last.commits), max(last.commits)
-        if last.kind != PROOF or not self._turns(*pair) % PROOF_BLOCKS or self.unfit & {*pair}:
-            return None
-        return Next(kind=PROOF, commits=tuple(sorted(last.commits)))
+    def next(self) -> tuple[str, tuple[int, ...]]:
+        """Kind and commits of the block to run."""
+        if len(self.runs) < FIRST_BLOCKS or self.chances[0] > NONE:
+            return ENDS, (self.low, self.low, self.high, self.high)
+        if self.certain:
+            first, last, _ = self.likely
+            return PROOF, (first - 1, first - 1, last, last)
+        place = self._most_open()
+        return LOOK, (self.low, place, place, self.high)
 
-    def _most_open(self, built: AbstractSet[int], *, dear: bool) -> int:
-        """The commit of which it is least known whether it is bad."""
+    def _most_open(self) -> int:
+        """The commit of which it is least known whether it is bad; one that is built where that is
+        half as open."""
         bad = np.cumsum(np.append(0, self.chances[1:]))
         bad = np.clip(bad / bad[-1], 1e-12, 1 - 1e-12)
         unknown = -bad * np.log(bad) - (1 - bad) * np.log(1 - bad)
-        inner = [each for each in range(self.low + 1, self.high) if each not in self.unfit]
+        inner = [last for _, last in self.steps[:-1]]
         best = max(inner, key=lambda place: unknown[place])
-        if dear and (known := [place for place in inner if place in built]):
-            near = max(known, key=lambda place: unknown[place])
-            return near if unknown[near] >= unknown[best] / 2 else best
-        return best
+        built = {place for block in self.runs for place in block.commits}
+        near = max(
+            (place for place in inner if place in built),
+            default=best,
+            key=lambda place: unknown[place],
+        )
+        return near if unknown[near] >= unknown[best] / 2 else best

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from deadbeat.base.model.errors import RunError
 from deadbeat.base.model.words import shown
+from deadbeat.base.store.files import output_file
 from deadbeat.build.programs import toolchain_of
 from deadbeat.machine.targets.guarded import ended_words
 from deadbeat.machine.targets.local import LocalTarget
+from deadbeat.machine.targets.repeated import Programs
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.watching import watched
@@ -17,16 +20,18 @@ from deadbeat.program.run.watching import watched
 _PARTS = {"response": "response_p99_ns", "cost": "c_mean_ns"}
 
 
-def figure(command: Sequence[str], seconds: float | None, word: str, name: str) -> float:
-    """Runs it here: the figure ``word`` of the thread ``name``, ns; "": the largest of all.
-    Raises RunError: there is none."""
+def figure(
+    command: Sequence[str], seconds: float | None, word: str, name: str, output: Path
+) -> float:
+    """Runs it here: the figure ``word`` of the thread ``name``, ns; "": the largest of all. What it
+    prints goes to ``output``. Raises RunError: there is none."""
     spec = ProgramSpec(command=tuple(command), duration=seconds)
-    with LocalTarget() as target:
-        seen = watched(spec, 2, target, toolchain_of(target))
+    with LocalTarget() as target, output_file(output) as file:
+        seen = watched(spec, file.fileno(), target, toolchain_of(target))
     if seen.stopped is not None:
         raise seen.stopped
     if seen.status:
-        raise RunError(f"it ended {ended_words(seen.status)}")
+        raise RunError(f"it ended {ended_words(seen.status)}{Programs.said(output)}")
     tasks = [task for task in derive(seen.recording, deadlines={}).tasks if task.jobs]
     values = [getattr(task, _PARTS[word]) for task in tasks if name in ("", task.name)]
     if not (known := [value for value in values if value]):

@@ -528,9 +528,7 @@ def begin(asked: Begin) -> Begun:
 
 def _platform(target: Target) -> Platform:
     environment = environment_of(target, now=datetime.now(UTC), more={})
-    online = environment["cpus_online"]
-    cpus = online if isinstance(online, list) else []
-    made = platform_from_environment(environment, cpus=cpus, kind=target.kind, name=target.name)
+    made = platform_from_environment(environment, kind=target.kind, name=target.name)
     return with_tuning(made, target)
 
 

@@ -126,8 +126,8 @@ def watched(
     toolchain: Toolchain,
     change: ProgramChange = ORIGINAL,
 ) -> Watched:
-    """Run the command of ``spec`` with a change; its output goes to ``output``, None: to ours, and
-    where changes are tried its errors, too."""
+    """Run the command of ``spec`` with a change; its output goes to ``output``, None: to ours; to
+    a file its errors, too, and where changes are tried."""
     stopped: KeyboardInterrupt | None = None
     with ExitStack() as held:
         recorder = held.enter_context(Recorder(target, toolchain))
@@ -166,12 +166,12 @@ def watched(
         began = time.monotonic()
         if is_here(target):
             user = spec.user or ""
-            errors = output if spec.tries or spec.against else None
+            ours = output in (None, 2) and not (spec.tries or spec.against)
             program = GuardedProgram(
                 spec.command,
                 quiet=False,
                 user=user,
-                errors=errors,
+                errors=None if ours else output,
                 look=partial(_look, others, path, quotas),
                 **options,
             )
