@@ -148,6 +148,7 @@ def test_the_commit_is_named_and_nothing_else_changes(folder: Path, capsys: Capt
     effect = shown["effect"]
     assert effect["low"] < 0.05 < effect["high"]
     assert shown["probability"] >= 0.95
+    assert shown["rows"][-1]["level"] == pytest.approx(shown["ends"]["value"])
     assert main(words(repository, "--fail-on", "change", "--name", "again")) == 1
 
 
@@ -302,6 +303,9 @@ def test_kernels_in_place_of_commits(
     shown = answer_of(capsys.readouterr().out)
     assert shown["commits"] == ["6.12.0-amd64"]
     assert "6.12.0-amd64 (6.12.1-1) changes" in shown["headline"]
+    assert main(("show", "bisect")) == 0
+    assert "Kernels that were run (" in (out := capsys.readouterr().out)
+    assert "ommit" not in out
     booted = (folder / "booted").read_text().split()
     assert len({*booted}) == len(booted) < 10
     assert "no word of the program has {}" in refused(capsys, [*span, *typed, *program])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import pwd
+import re
 import select
 import shlex
 import shutil
@@ -20,9 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from deadbeat.base.model.errors import TargetError, UsageError
+from deadbeat.base.model.words import shortened
 from deadbeat.machine.targets.base import Target, is_here
 from deadbeat.machine.targets.local import HostKeeper, environment
 
+#: An error in what a program prints: no option, no name of a file. Signs of it that are shown.
+_ERROR = re.compile(r"(?<![\w./-])error\b(?![./=])", re.IGNORECASE)
+_ERROR_SHOWN = 160
 #: Starts only once its keeper watches: whoever dies before leaves nothing behind. Python ignores
 #: SIGPIPE and SIGXFSZ, and so would the program. The program's variables are not for the gate.
 _GATE = """import os, signal, sys
@@ -77,6 +82,13 @@ def ended_words(status: int) -> str:
     with suppress(ValueError):
         return f"by signal {signal.Signals(-status).name}"
     return f"by signal {-status}"
+
+
+def said(path: Path) -> str:
+    """The first line with an error that a program printed, else the last, to end a sentence."""
+    lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
+    known = [*filter(_ERROR.search, lines), *filter(None, reversed(lines))]
+    return f": {shortened(known[0], _ERROR_SHOWN)}" if known else ""
 
 
 def _now_s() -> float:

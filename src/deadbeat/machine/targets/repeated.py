@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal
 import subprocess
@@ -27,9 +26,6 @@ _SWEEP = f"""for again in 1 2 3; do
 for own in $(grep -als "{_OWN}=$0" /proc/[0-9]*/environ); do
     own=${{own#/proc/}}; kill -KILL "${{own%/environ}}"
 done; done"""
-#: An error in what a program prints: no option, no name of a file. Signs of it that are shown.
-_ERROR = re.compile(r"(?<![\w./-])error\b(?![./=])", re.IGNORECASE)
-_ERROR_SHOWN = 160
 #: Nothing that a repository may have git run.
 _QUIET = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0")
 
@@ -94,14 +90,6 @@ class Programs:
             wall_s = time.perf_counter() - began
             process.returncode = os.waitstatus_to_exitcode(status)
         return Ran(process.returncode, ended, wall_s, used.ru_utime + used.ru_stime)
-
-    @staticmethod
-    def said(path: Path) -> str:
-        """The first line with an error that a program printed, else the last, to be added to a
-        sentence."""
-        lines = [line.strip() for line in path.read_text(errors="replace").splitlines()]
-        known = [*filter(_ERROR.search, lines), *filter(None, reversed(lines))]
-        return f": {shortened(known[0], _ERROR_SHOWN)}" if known else ""
 
 
 def _wait(pid: int, seconds: float | None) -> bool:

@@ -32,7 +32,7 @@ from deadbeat.base.model.words import count_of, shown
 from deadbeat.base.store.folder import EXPERIMENT_FILE
 from deadbeat.base.store.place import FolderKind, Place, family
 from deadbeat.machine.host.environment import environment_of, platform_from_environment
-from deadbeat.machine.targets.guarded import ended_words, found
+from deadbeat.machine.targets.guarded import ended_words, found, said
 from deadbeat.machine.targets.local import LocalTarget
 from deadbeat.machine.targets.repeated import Programs, git
 from deadbeat.program.bisect.document import (
@@ -167,7 +167,7 @@ def figure(programs: Programs, spec: BisectSpec, command: Sequence[str], folder:
         return float(traced(words, spec.duration, word, name, programs.scratch))
     ran = programs.run(command, folder, programs.scratch, spec.duration)
     if ran.ended and ran.status:
-        raise RunError(f"it ended {ended_words(ran.status)}{programs.said(programs.scratch)}")
+        raise RunError(f"it ended {ended_words(ran.status)}{said(programs.scratch)}")
     value = {"cpu": ran.cpu_s, "wall": ran.wall_s}.get(word)
     if value is None:
         text = programs.scratch.read_text(errors="replace")
@@ -215,7 +215,7 @@ def _check(spec: BisectSpec, source: Path, asked: Begin) -> None:
         asked.say("changes that are not committed stay as they are; they are not measured")
     held = git(source, "ls-tree", "--full-tree", spec.range.rpartition(".")[2], ".gitmodules")
     if held and "submodule" not in (spec.build or ""):
-        asked.say("submodules are empty in copies: begin --build with git submodule update --init")
+        asked.say("submodules are empty in copies: let --build check them out")
 
 
 def begin(asked: Begin) -> Begun:

@@ -18,7 +18,7 @@ from attrs import frozen
 from deadbeat.base.model.errors import DataError, RunError, UsageError
 from deadbeat.base.model.words import shortened, shown
 from deadbeat.base.store.files import atomic_write, storing
-from deadbeat.machine.targets.guarded import ended_words
+from deadbeat.machine.targets.guarded import ended_words, said
 from deadbeat.machine.targets.repeated import Programs, git
 from deadbeat.program.bisect.spec import LAB
 
@@ -137,7 +137,7 @@ class Trees:
             self._logs.mkdir(exist_ok=True)
             ran = programs.run(("sh", "-c", self._build), place, log, None)
             if ran.status:
-                why = f"its build ended {ended_words(ran.status)}{programs.said(log)}"
+                why = f"its build ended {ended_words(ran.status)}{said(log)}"
                 raise RunError(f"{why}; see {log}")
             log.unlink()
         atomic_write(self._mark(commit), "")

@@ -9,9 +9,8 @@ from deadbeat.base.model.errors import RunError
 from deadbeat.base.model.words import shown
 from deadbeat.base.store.files import output_file
 from deadbeat.build.programs import toolchain_of
-from deadbeat.machine.targets.guarded import ended_words
+from deadbeat.machine.targets.guarded import ended_words, said
 from deadbeat.machine.targets.local import LocalTarget
-from deadbeat.machine.targets.repeated import Programs
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.watching import watched
@@ -31,7 +30,7 @@ def figure(
     if seen.stopped is not None:
         raise seen.stopped
     if seen.status:
-        raise RunError(f"it ended {ended_words(seen.status)}{Programs.said(output)}")
+        raise RunError(f"it ended {ended_words(seen.status)}{said(output)}")
     tasks = [task for task in derive(seen.recording, deadlines={}).tasks if task.jobs]
     values = [getattr(task, _PARTS[word]) for task in tasks if name in ("", task.name)]
     if not (known := [value for value in values if value]):
