@@ -17,7 +17,7 @@ SURE_JOBS = 10
 #: A thread that waits so seldom at a site is no task, nor one that waits there in a part of its
 #: life only.
 JOBS_MIN, LIFE_MIN = 3, 0.5
-#: After so many jobs, which begin no program, a thread that only waits does not go on: it hangs.
+#: A program does not begin with this many jobs: a thread that only waits after them hangs.
 _HANGS = 100
 #: A shorter sleep is a pause of a thread that looks for work, where it waits for other things too.
 NAP_NS = 100_000

@@ -23,7 +23,7 @@ from deadbeat.program.run.requirement import Requirement, percent
 from deadbeat.program.run.traced import TracedProgram
 
 NONE = Bursts()
-#: So many of its largest gaps without a job, and this part of the run, are no pause.
+#: Without a job for this many of its largest gaps, and for this part of the run, is no pause.
 _SILENT = 10
 
 
