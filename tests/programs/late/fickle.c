@@ -1,5 +1,6 @@
 /* A loop of 5 ms, and a second one, which do at each start what the first word of the file `modes` says, and
- * cross it out: ordinary, fifo, none (they do not begin), hang or end (the first one, after 100 jobs).
+ * cross it out: ordinary, fifo, none (they do not begin), skip (each tenth release), hang or end (the first
+ * one, after 100 jobs).
  */
 #include "../truth.h"
 
@@ -18,6 +19,8 @@ static void *loop(void *name)
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) == EINTR)
             ;
         spin(10000);
+        if (job % 10 == 9 && !strcmp(mode, "skip"))
+            at = spec_of((int64_t)at.tv_sec * 1000 * MS + at.tv_nsec + 5 * MS);
         if (job == 100 && !strcmp(name, "control") && !strcmp(mode, "hang"))
             pause();
         if (job == 100 && !strcmp(name, "control") && !strcmp(mode, "end"))

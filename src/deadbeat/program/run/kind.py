@@ -161,36 +161,38 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         return runs * (self._spec.duration or 0)
 
     def decided(self) -> tuple[int, int] | None:
-        """Requirements that no further run decides, and all."""
-        wanted = self._spec.requirement
-        if not wanted:
+        """Requirements that are decided, and all."""
+        if not self._spec.requirement:
             return None
-        return sum(not each.open for each in self._required) if self._required else 0, len(wanted)
+        known = [each for each in self._required if each.verdict != "undecided"]
+        return len(known), len(self._spec.requirement)
 
     def expected_left(self) -> int:
         return self._left
 
     def keep(self, result: ProgramRun) -> Kept[ProgramKey] | Lost[ProgramKey]:
-        found = super().keep(result)
-        assert isinstance(self._folder, ProgramStore)
-        self._folder.forget_unseen(result.key)
+        found, store = super().keep(result), self._folder
+        assert isinstance(store, ProgramStore)
+        store.forget_unseen(result.key)
         if self._spec.requirement:
-            self._stored.append(result)
-            own, _ = read_facts(self._folder.facts)
-            note(self._folder.path.parent, own, self._spec.requirement, result.required)
+            note(store.path.parent, read_facts(store.facts)[0], self._spec.requirement,
+                 result.required)  # fmt: skip
+            self._judge([*self._stored, result])
         return found
+
+    def _judge(self, runs: list[ProgramRun]) -> None:
+        store = self._folder
+        assert isinstance(store, ProgramStore)
+        self._stored, self._required = runs, required_of(store, runs)
+        self._left = runs_left(self._spec, self._required, runs)
 
     def _until_decided(self) -> Iterator[ProgramKey]:
         """Runs as long as one may decide a requirement; says what is open after the first."""
         store, seen = self._folder, 0
         assert isinstance(store, ProgramStore)
-        self._stored = list(store.runs())
-        while True:
+        self._judge(list(store.runs()))
+        while self._left and not (seen and len(self._stored) == seen):  # the last has a result
             runs = self._stored
-            self._required = required_of(store, runs)
-            self._left = runs_left(self._spec, self._required, runs)
-            if not self._left or (seen and len(runs) == seen):  # the last one has no result
-                return
             for each in self._required if runs and not seen else ():
                 if each.open:
                     self._say(f"{each.id} is open: {each.why}")

@@ -29,13 +29,15 @@ _SILENT = 10
 
 @frozen(kw_only=True)
 class CountedRun:
-    """What a run showed of a requirement. ``bursts``: of late jobs; ``breaks``: how it is not kept,
-    whatever else is seen; ``proof``: which test shows it; ``unproved``: why none does; ``lacks``:
-    why it cannot be said to be kept."""
+    """What a run showed of a requirement. ``bursts``: of late jobs; as such counts a release
+    without a job (``skipped``); ``breaks``: how it is not kept, whatever else is seen; ``proof``:
+    which test shows it; ``unproved``: why none does; ``lacks``: why it cannot be said to be
+    kept."""
 
     id: str
     jobs: int = 0
     bursts: Bursts = NONE
+    skipped: int = 0
     worst_ns: int | None = None
     seconds: float = 0.0
     breaks: str = ""
@@ -131,10 +133,12 @@ def counted(
         release, end = responses
         found = evolve(found, lacks=found.lacks or _silence(wanted, release, end, derived))
         late_ones = end - release > wanted.within
+        skipped = _skipped(wanted, derived) if wanted.share else 0
         found = evolve(
             found,
-            jobs=len(end),
-            bursts=Bursts.of(bursts(release, end, late_ones)),
+            jobs=len(end) + skipped,
+            bursts=Bursts.of([*bursts(release, end, late_ones), *[1] * skipped]),
+            skipped=skipped,
             worst_ns=int((end - release).max(initial=0)),
         )
     if wanted.share:
@@ -161,6 +165,12 @@ def _responses(
     period = next(each.period_ns for each in derived.tasks if each.name == wanted.thread)
     release, end, _ = single_jobs(derived.jobs[wanted.thread], period or 0)
     return names, (release, end)
+
+
+def _skipped(wanted: Requirement, derived: DerivedRun | None) -> int:
+    """Releases of its thread without a job."""
+    tasks = derived.tasks if derived else ()
+    return next((each.skipped for each in tasks if each.name == wanted.thread), 0)
 
 
 def _silence(
@@ -295,8 +305,10 @@ def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: 
     kept = sequential.decided(late, jobs, allowed) if jobs else None
     at_most = sequential.at_most(late, jobs) if jobs else None
     many, one = count_of(found.bursts, "burst"), "run"
+    skipped = sum(each.skipped for each in runs)
     words = [
         f"{found.late:,} of {count_of(found.jobs, 'job')} late"
+        f"{f' ({skipped:,} of them releases without a job)' * bool(skipped)}"
         f"{f' in {found.attempts} attempts' * (found.attempts > 1)}"
         f"{f', beside {count_of(before.broken_off, one)} broken off' * bool(before.broken_off)}"
         f"{f' in {many}' * bool(found.bursts)}"
@@ -400,9 +412,15 @@ def table(found: Sequence[Required]) -> Table:
         column("verdict", "verdict", words=True),
         column("jobs", "jobs", value=lambda each: each.jobs or None),
         column("late", "late", value=lambda each: each.late if each.jobs else None),
-        column("bursts", "bursts", value=lambda each: each.bursts if each.jobs else None),
-        column("longest", "longest burst", spare=True),
-        column("weight", "weight", format=lambda value: f"{value:.3g}", spare=True),
+        column("bursts", "bursts", value=lambda each: each.bursts or None, spare=True),
+        column("longest", "longest burst", value=lambda each: each.longest or None, spare=True),
+        column(
+            "weight",
+            "weight",
+            value=lambda each: each.weight or None,
+            format=lambda value: f"{value:.3g}",
+            spare=True,
+        ),
         column("allowed", "allowed", value=lambda each: each.allowed or None, format=percent),
         column("at_most", "at most", format=percent_of),
         column("worst_ns", "worst", format=time_text),
