@@ -292,6 +292,29 @@ def test_a_gallery_leaves_other_folders_alone(nights: Path, tmp_path: Path) -> N
     assert not (nights / "index.html").exists()
 
 
+def test_a_step_begins_where_values_say(nights: Path) -> None:
+    """Ranks of levels that are far apart are as clear one result before it."""
+    us = 430.0, 431.1, 429.4, 441.3, 434.4, 427.6, 453.6, 655.1, 640.4, 665.1, 630.6, 642.4, 687.6
+    for number, value in enumerate(us):
+        folder = nights / f"q{number:02d}"
+        shutil.copytree(nights / "lab-0", folder)
+        (run,) = (folder / "runs").iterdir()
+        text = json.loads(run.read_text())
+        (cpu,) = text["run"]["cpus"]
+        for side in ("raw", "corrected"):
+            cpu[side]["max_ns"] = round(1000 * value)
+        text["run"]["started"] = f"2027-01-{number + 1:02d}T00:00:00+00:00"
+        run.write_text(json.dumps(text))
+    for number in range(8):
+        shutil.rmtree(nights / f"lab-{number}")
+    shutil.copytree(nights / "q12", nights / "q12-again")  # is no more evidence
+    found = results("list", "--history", "max", "--machine", STRANGE, "--runs", str(nights))
+    (step,) = found["changes"]
+    assert step["name"] == "q07" and not step["drifts"]
+    series = {row["name"]: row["series"] for row in found["results"]}
+    assert series["q12"] == 1 and series["q12-again"] is None
+
+
 def test_a_machine_is_contributed_as_one_archive(nights: Path, tmp_path: Path) -> None:
     packed, lab = tmp_path / "board-1.zip", tmp_path / "lab"
     answer("export", "board-1", "--as", "archive", "--out", str(packed), "--runs", str(nights))
@@ -351,5 +374,5 @@ def test_an_archive_writes_nothing_elsewhere(
         archive.writestr(member, "/etc")
     assert main(("import", str(packed), "--runs", str(runs))) == 3
     said = capsys.readouterr().err
-    assert "is no archive of one result" in said or "is damaged" in said
+    assert f'is no archive of one result: it holds "{name}"' in said or "is damaged" in said
     assert [each.name for each in tmp_path.rglob("*") if each.is_file()] == ["evil.zip"]

@@ -174,15 +174,15 @@ def test_a_commit_beside_one_that_does_not_build_is_a_range(folder: Path, capsys
     assert shown["commits"] == repository.commits[1:]
     assert len(shown["left_out"]) == 6
     assert "6 commits, such as" in shown["headline"]
-    log = shown["headline"].partition("its build ended with status 1; see ")[2].removesuffix(".")
-    assert Path(log).is_file()
+    log = shown["headline"].partition("its build ended with status 1; see ")[2].split()[0]
+    assert (Path(shown["path"]) / log).is_file()
 
 
 def test_the_better_end_as_bad_one(folder: Path, capsys: Capture) -> None:
     repository = made(folder / "repository", 5, -0.1)
     shown = found(capsys, repository)
     assert shown["ended"] == "wrong"
-    assert "What made it so: --set better=more" in shown["headline"]
+    assert "To find what made it so: --set better=more" in shown["headline"]
     shown = found(capsys, repository, "--set", "better=more", "--name", "more")
     assert shown["commits"] == [repository.commits[repository.changes[0]]]
 
@@ -214,6 +214,14 @@ def test_one_build_of_the_repository_is_none_of_its_commits(folder: Path, capsys
     program = repository.folder / "build.sh"
     typed = ["bisect", "HEAD~2..HEAD", "--runs", str(folder / "runs"), "--", str(program)]
     assert "is one build for all commits (say which of each: ./build.sh)" in refused(capsys, typed)
+
+
+def test_what_is_cut_off_has_no_time_from_start_to_end(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 10, 0.1, commits=4)
+    os.chdir(repository.folder)
+    more = ["--metric", "wall", "--duration", "20ms", "--runs", str(folder / "runs")]
+    line = refused(capsys, ["bisect", "HEAD~2..HEAD", *more, "--", "sleep", "5"], 3)
+    assert "it did not end within --duration" in line
 
 
 def test_what_was_changed_on_a_branch_is_its_merge(folder: Path, capsys: Capture) -> None:

@@ -39,18 +39,20 @@ def unpack(file: Path, runs: Path, given: str | None, *, fresh: bool) -> Path:
         with ZipFile(file) as archive:
             names = [each.split("/") for each in archive.namelist()]
             heads = [each for each in names if len(each) == 2 and each[1] in HEADS]
-            one = len({each[0] for each in names}) == 1 and not any(".." in each for each in names)
-            if not one or not heads:
-                raise DataError(what, _HINT)
+            top = heads[0][0] if heads else ""
+            strange = [each for each in names if each[0] != top or ".." in each]
+            if not heads or strange:
+                why = f"it holds {shown('/'.join(strange[0]))}" if strange else "it is empty"
+                raise DataError(f"{what}: {why}", _HINT)
             if len(names) > _FILES or sum(each.file_size for each in archive.infolist()) > _BYTES:
                 raise DataError(f"{what}: more than {_BYTES >> 30} GiB or {_FILES:,} files", _HINT)
-            place, name = imported_place(runs, given, heads[0][0], fresh)
+            place, name = imported_place(runs, given, top, fresh)
             part = runs / f".{name}.{os.getpid()}{PART_SUFFIX}"
             try:
                 with storing(place.path):
                     archive.extractall(part)  # which leaves nothing elsewhere, whatever the names
-                    _check(part / heads[0][0], file)
-                    (part / heads[0][0]).rename(place.emptied())
+                    _check(part / top, file)
+                    (part / top).rename(place.emptied())
             finally:
                 shutil.rmtree(part, ignore_errors=True)
     except (BadZipFile, EOFError, RuntimeError, ValueError, zlib.error) as error:

@@ -82,14 +82,14 @@ class PastLine:
         return "; ".join((*self.changes, *self.result.notes))
 
 
-def _of(part: str, key: str, heading: str = "", **more: Any) -> Column:
+def _of(part: str, key: str, heading: str = "", words: bool = True, **more: Any) -> Column:
     """A fact of a part of a line; of none, or "", there is none."""
     value = attrgetter(part)
     return Column(
         key=key,
         heading=heading,
         value=lambda line: None if (found := getattr(value(line), key, "")) == "" else found,
-        words=True,
+        words=words,
         **more,
     )
 
@@ -97,7 +97,13 @@ def _of(part: str, key: str, heading: str = "", **more: Any) -> Column:
 #: Of a line in files, in a terminal and on a page.
 COLUMNS = (
     Column(key="series", heading="series"),
-    _of("result", "date", "date (UTC)", format=lambda date: date[:16].replace("T", " ")),
+    _of(
+        "result",
+        "date",
+        "date (UTC)",
+        words=False,
+        format=lambda date: date[:16].replace("T", " "),
+    ),
     _of("result", "name", "name"),
     _of("result", "machine", "machine"),
     _of("result", "kernel", "kernel"),
@@ -127,7 +133,7 @@ class Series:
     def answer(self) -> str:
         """What is known of changes."""
         if self.number is None:
-            return "unfinished, damaged, or without figures, date or name of the machine"
+            return "unfinished, damaged, copies, or without figures, date or name of the machine"
         if len(self.lines) < FEWEST:
             return f"too few to show a change (from {FEWEST} on)"
         found = [
@@ -166,6 +172,9 @@ def series_in(runs: Path, figure: str | None, machine: str | None = None) -> lis
         if each.counts and each.date and each.machine and cells:
             beside = groups.setdefault((each.kind, each.machine, each.system), [])
             same = next((own for own in beside if _alike(own[-1].result, each)), None)
+            if same and (same[-1].result.date, [*same[-1].cells]) == (each.date, [*cells]):
+                rest.append(line)  # a copy
+                continue
             same.append(line) if same else beside.append([line])
         elif not figure or cells:
             rest.append(line)

@@ -92,7 +92,7 @@ def _imported(
     figures: bool | None,
     **given: str | None,
 ) -> Shown:
-    if piped is None and len(files) == 1 and is_zipfile(files[0]):
+    if piped is None and len(files) == 1 and (files[0].endswith(".zip") or is_zipfile(files[0])):
         given |= {"load": load, "unit": unit, "process": process, "deadline": deadline}
         _nothing_beside("an archive of a result", files, {**given, "fail-on": fail_on})
         kind, path = find(runs, str(unpack(Path(files[0]), runs, given["name"], fresh=fresh)))

@@ -28,6 +28,8 @@ FEWEST, FALSE_ALARMS = 6, 0.05
 _LEAST, _STRETCH = 3, 8
 #: Ends of stretches that are tried first; of more results every few.
 _ENDS = 200
+#: Stretches with this part of the largest score are told apart by values alone.
+_ALIKE = 0.8
 #: Its multiples without their whole parts are spread evenly, however many: the golden section.
 _SPREAD = 0.6180339887
 Places = NDArray[np.int_]
@@ -153,9 +155,11 @@ def _clearest(looks: Sequence[Floats], begins: Places, ends: Places) -> tuple[fl
     begin, end = (each.ravel() for each in np.meshgrid(begins, ends))
     least = np.where(begin > 0, max(_LEAST, len(looks[0]) // _STRETCH), _LEAST)
     begin, end = begin[end - begin >= least], end[end - begin >= least]
-    scores = np.minimum(*(_scores(look, begin, end) for look in looks))
-    best = int(scores.argmax())
-    return float(scores[best]), len(scores), int(begin[best]), int(end[best])
+    both = np.array([_scores(look, begin, end) for look in looks])
+    scores = both.min(axis=0)
+    alike = scores >= scores.max() * _ALIKE  # their ranks are, where levels are far apart
+    best = int(np.where(alike, both[0], -1).argmax())
+    return float(scores.max()), len(scores), int(begin[best]), int(end[best])
 
 
 def _scores(values: Floats, begin: Places, end: Places) -> Floats:

@@ -25,7 +25,7 @@ from deadbeat.base.report.machines import Verdicted
 from deadbeat.base.store.serial import to_plain
 from deadbeat.program.bisect.repository import Commit
 from deadbeat.program.bisect.results import BisectRun, BisectStore
-from deadbeat.program.bisect.search import ENDS, LOOK, NONE, Search, Shift
+from deadbeat.program.bisect.search import ENDS, FIRST_BLOCKS, LOOK, NONE, Search, Shift
 from deadbeat.program.bisect.spec import BisectSpec
 
 
@@ -110,13 +110,14 @@ def answer(found: Bisected) -> list[str]:
     if search.ended == "wrong":
         other = "less" if found.spec.better == "more" else "more"
         text = f"{what} of {bad} is the better one: {effect} beside {good}."
-        return [text, f"What made it so: --set better={other}."]
+        return [text, f"To find what made it so: --set better={other}."]
     goes_on = [] if search.ended else ["It is not finished: the same command continues it."]
     if found.changes:
         return [_named(found), *goes_on, *_left_out(found)]
     change = 1 - float(search.chances[0])
     shows, text = whole is not None and whole.sign, f"No difference of {what} is shown between"
-    if shows and change > 1 / 2:
+    early = not search.ended and len(found.runs) < FIRST_BLOCKS
+    if early or (shows and change > 1 / 2):
         text = f"It is not decided whether {what} differs between"
     chance = f"; a change has {_chance(change)}" if shows else ""
     return [f"{text} {good} and {bad}: {effect}{chance}.", *goes_on, *_left_out(found)]
@@ -182,7 +183,7 @@ def document(found: Bisected, store: BisectStore) -> Document:
     picture = attrs.evolve(
         table,
         rows=[row for row in found.cells if row["place"] in near],
-        title=f"{capital(noun)}s that decide ({found.spec.figure}); all that were run: the page",
+        title=f"{capital(noun)}s that decide ({found.spec.figure}); all: deadbeat show",
     )
     parts = (Sentence(" ".join(said), answer=True, terminal=True), table)
     return Document(

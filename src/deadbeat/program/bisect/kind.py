@@ -168,6 +168,8 @@ def figure(programs: Programs, spec: BisectSpec, command: Sequence[str], folder:
     ran = programs.run(command, folder, programs.scratch, spec.duration)
     if ran.ended and ran.status:
         raise RunError(f"it ended {ended_words(ran.status)}{said(programs.scratch)}")
+    if word == "wall" and not ran.ended:
+        raise RunError("it did not end within --duration: its time from start to end is not known")
     value = {"cpu": ran.cpu_s, "wall": ran.wall_s}.get(word)
     if value is None:
         text = programs.scratch.read_text(errors="replace")
@@ -211,6 +213,8 @@ def _check(spec: BisectSpec, source: Path, asked: Begin) -> None:
     if program.is_relative_to(source):
         own = program.relative_to(source)
         raise UsageError(f"{program} is one build for all commits", f"say which of each: ./{own}")
+    if spec.duration and spec.metric == "cpu":
+        asked.say("CPU time is compared up to --duration, where a program has not ended before")
     if git(source, "status", "--porcelain", "--untracked-files=no").strip():
         asked.say("changes that are not committed stay as they are; they are not measured")
     held = git(source, "ls-tree", "--full-tree", spec.range.rpartition(".")[2], ".gitmodules")

@@ -135,10 +135,11 @@ class Trees:
             raise RunError(f"it has no folder {self._below}")
         if self._build:
             self._logs.mkdir(exist_ok=True)
-            ran = programs.run(("sh", "-c", self._build), place, log, None)
+            scratch = f"TMPDIR={tree / '.git'}"  # what a build that is ended leaves goes, too
+            ran = programs.run(("env", scratch, "sh", "-c", self._build), place, log, None)
             if ran.status:
                 why = f"its build ended {ended_words(ran.status)}{said(log)}"
-                raise RunError(f"{why}; see {log}")
+                raise RunError(f"{why}; see {log.parent.name}/{log.name} in the result")
             log.unlink()
         atomic_write(self._mark(commit), "")
 
