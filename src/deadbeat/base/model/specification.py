@@ -292,10 +292,10 @@ def differences(old: Mapping[str, Json], new: Mapping[str, Json]) -> list[str]:
 
 def _shown(path: str, value: Any) -> str:
     """A canonical value in words and units."""
-    if value is None:
-        return "not set"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: "not set", True: "yes", False: "no"}[value]
+    if isinstance(value, Mapping):
+        return shortened(", ".join(f"{key} {_shown(key, each)}" for key, each in value.items()))
     if isinstance(value, list | tuple):
         return shortened(f"[{', '.join(_shown(path, item) for item in value)}]")
     if isinstance(value, int | float) and path.rpartition(".")[2] in _SECONDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -172,6 +173,7 @@ def summary_dict(found: Bisected, store: BisectStore) -> dict[str, Json]:
 
 def document(found: Bisected, store: BisectStore) -> Document:
     said, noun, (first, last, _) = answer(found), found.spec.noun, found.search.likely
+    program = shlex.join(found.spec.command)
     table = Table(
         name="commits",
         columns=(attrs.evolve(COLUMNS[0], heading=noun), *COLUMNS[1:]),
@@ -190,6 +192,7 @@ def document(found: Bisected, store: BisectStore) -> Document:
         title=store.path.name,
         kind="bisect",
         source="the stored runs",
+        about=f"Program: {program}, {found.commits[0]} to {found.commits[-1]}",
         head=machine_facts(attrs.asdict(store.platform), kernel=store.platform.kernel),
         answer=said,
         picture=picture,
