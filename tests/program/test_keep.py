@@ -298,16 +298,16 @@ def test_a_board_keeps_while_nobody_is_connected(
     there = (*KEEP, "--target", board.word)
     watched = start(program, "300", "400", "10000")
     begun = start(*there, "--pid", str(watched.pid), "--set", "learn=2s")
-    assert "the same command comes back for what it kept" in begun.communicate(timeout=60)[0]
+    assert "the same command comes back for what it kept" in begun.communicate(timeout=150)[0]
     assert f"deadbeat-{watched.pid}-w-" in _instances()
     kept = Path(f"/var/tmp/deadbeat-it-{watched.pid}")
     until(lambda: [*kept.glob("w*.facts")], 150)
-    assert "control missed" in start(*there).communicate(timeout=60)[0]
+    assert "control missed" in start(*there).communicate(timeout=150)[0]
     assert f"deadbeat-{watched.pid}-w-" in _instances()
     first = len(ProgramStore.open(tmp_path / "runs/it").committed())
     assert first > 1
     until(lambda: [*kept.glob("w*.facts")], 150)
-    ended = start(*there, "--set", "stop=true").communicate(timeout=60)[0]
+    ended = start(*there, "--set", "stop=true").communicate(timeout=150)[0]
     assert "it watches no more there" in ended
     watched.kill()
     watched.wait()

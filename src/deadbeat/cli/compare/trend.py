@@ -28,7 +28,7 @@ FEWEST, FALSE_ALARMS = 6, 0.05
 _LEAST, _STRETCH = 3, 8
 #: Ends of stretches that are tried first; of more results every few.
 _ENDS = 200
-#: Stretches with this part of the largest score are told apart by values alone.
+#: Of stretches with this part of the largest score the one that values show best is taken.
 _ALIKE = 0.8
 #: Its multiples without their whole parts are spread evenly, however many: the golden section.
 _SPREAD = 0.6180339887
