@@ -8,7 +8,19 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from attrs import evolve
-from helpers.made_recordings import BEGIN, CALLS, FUTEX, MS, NAP, READ, WRITE, YIELD, Made
+from helpers.made_recordings import (
+    BEGIN,
+    CALLS,
+    FUTEX,
+    IN_INTERRUPT,
+    MS,
+    NAP,
+    READ,
+    SLEEP,
+    WRITE,
+    YIELD,
+    Made,
+)
 
 from deadbeat.program.derive.late import late
 from deadbeat.program.derive.records import RecordKind
@@ -79,6 +91,20 @@ def test_jobs_that_nothing_separates(
     assert (task.jobs, task.merged) == (jobs, merged)
     assert task.skipped == (skipped if at < 57 else 0)
     assert task.c_max_ns == pytest.approx((2 if merged else c + 1) * MS, rel=0.01)
+
+
+def test_a_last_job_is_one_where_the_wait_after_it_returned_at_once() -> None:
+    made = Made()
+    tid = made.thread("control")
+    now = 1000
+    for due in TICKS:
+        made.call(tid, now, due + 5000, (230, 1, 1), due=due, wake=due)
+        now = due + 5000 + 2 * MS
+    made.away(tid, now, now + 11 * MS, by=55)
+    now += 13 * MS
+    made.call(tid, now, now + 5000, (230, 1, 1), due=TICKS[-1] + 10 * MS)
+    task = task_of(made)
+    assert (task.jobs, task.merged) == (len(TICKS), 0)
 
 
 def bunched(how: str) -> Made:
@@ -531,6 +557,8 @@ def test_what_is_outside_has_a_name() -> None:
     tid = made.thread("control", policy="fifo", sleeps_in=73)
     now = 0
     for tick in TICKS:
+        if tick < now:
+            continue
         made.away(tid, now + 5000, tick, wake=tick)
         now = tick + 2 * MS
         if tick == 300 * MS:
@@ -541,3 +569,26 @@ def test_what_is_outside_has_a_name() -> None:
     (task,) = derived.tasks
     assert task.unsure == "jobs by wake-ups of flock" and task.jobs > 40
     assert ("preempted", "eats") in {(each.cause, each.by) for each in late(recording, derived)}
+
+
+def test_who_leaves_the_cpu_that_a_thread_came_to_had_it() -> None:
+    """No move to another CPU is recorded, nor who came there before."""
+    made = Made()
+    tid = made.thread("control")
+    now, cpu = 1000, 0
+    for tick in TICKS:
+        made.add(now, tid, RecordKind.ENTER, *SLEEP)
+        made.add(now, tid, RecordKind.SLEEP_TIMER, BEGIN + tick, BEGIN + tick)
+        on = tick + 5000
+        if tick > now:
+            made.rows.append((BEGIN + now + 100, tid, RecordKind.SWITCH, cpu, 0, 1, 0))
+            made.add(tick, tid, RecordKind.WAKING, 0, IN_INTERRUPT)
+            other, cpu = (999, 7) if tick == 300 * MS else (0, 0)
+            on += 12 * MS * (other > 0)
+            made.rows.append((BEGIN + on, other, RecordKind.SWITCH, cpu, tid, 0, 120))
+        made.add(max(on, now) + 1000, tid, RecordKind.EXIT, SLEEP[0], 0)
+        now = max(on, now) + 2 * MS
+    recording = made.recording(calls=CALLS, names={999: "eats"})
+    found = [*late(recording, derive(recording, deadlines={"": 10 * MS}))]
+    assert [(each.cause, each.by) for each in found] == [("preempted", "eats")]
+    assert found[0].ns == pytest.approx(12 * MS, rel=0.01)

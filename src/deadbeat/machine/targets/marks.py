@@ -38,6 +38,8 @@ FIELDS = np.dtype(
 #: No clock that began with the machine is beyond: 36 years.
 _LATEST_NS = 1 << 60
 _CPUS = 1 << 16
+#: A release that comes this much later than a period after the last one skipped some.
+_SKIPS = 1.5
 
 
 @frozen(kw_only=True)
@@ -62,6 +64,18 @@ class Marks:
     tasks: tuple[MarkedTask, ...]
     records: NDArray[np.void]
     dropped: int
+
+    def jobs(self, task: MarkedTask) -> NDArray[np.void]:
+        """Its records in order of release."""
+        mine = self.records[self.records["task"] == task.number]
+        return mine[np.argsort(mine["release"], kind="stable")]
+
+
+def skipped(release: NDArray[np.int64], period_ns: int) -> NDArray[np.int64]:
+    """Releases of which no job is marked, before each job; period 0: not known, and then none."""
+    gap = np.diff(release, prepend=release[:1])
+    many = np.round(gap / period_ns) - 1 if period_ns else np.zeros(len(release))
+    return np.where(gap > _SKIPS * period_ns, many, 0).astype(np.int64)
 
 
 def bytes_of(capacity: int = CAPACITY) -> int:

@@ -58,13 +58,15 @@ JOB = np.dtype(
 @frozen(kw_only=True, eq=False)
 class ThreadJobs:
     """Jobs of a thread at a site. ``sleep``: what is asked of a sleep, ns (of each but the first
-    job). ``doubt``: why jobs may be others; "": none is known."""
+    job). ``doubt``: why jobs may be others; "": none is known. ``slept``: in the wait after the
+    last one."""
 
     site: Site
     what: str
     rows: NDArray[np.void]
     sleep: NDArray[np.float64]
     doubt: str = ""
+    slept: bool = True
 
 
 def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
@@ -185,7 +187,8 @@ def jobs_of(track: Track, place: int, what: str) -> ThreadJobs:
     rows["suspension"] = _sums(away["enter"], away["wake"] - away["enter"], rows)
     sleep = np.where(timed, rows["release"] - rows["before"], 0).astype(float)
     whole = rows["begin"] <= rows["end"]
-    return ThreadJobs(site=site, what=what, rows=rows[whole], sleep=sleep[whole])
+    slept = bool(mine["blocked"][-1] or mine["exit"][-1] == NEVER)
+    return ThreadJobs(site=site, what=what, rows=rows[whole], sleep=sleep[whole], slept=slept)
 
 
 def _sums(
@@ -348,7 +351,7 @@ def merge(jobs: ThreadJobs, grid: Grid | None) -> None:
         return
     late = np.floor((rows["end"] - rows["release"]) / grid.period).astype(np.int64)
     gap = np.append(np.diff(grid.numbers), late[-1] + 1)
-    slept = np.append(rows["waited"][1:], True)  # else the next wait separates the jobs
+    slept = np.append(rows["waited"][1:], jobs.slept)  # else the next wait separates the jobs
     near = np.append(grid.near[1:], True) & grid.near & ~np.append(grid.in_mode, False)
     # the first one of several was late: it worked until the next release, or stood still
     stood = rows["end"] - rows["release"] - rows["c"]

@@ -30,6 +30,7 @@ from deadbeat.base.model.lateness import (
     MissCause,
     counted,
 )
+from deadbeat.base.model.lateness import NOT_SEEN as NOWHERE
 from deadbeat.base.model.words import time_text
 from deadbeat.program.derive.jobs import JOB, ThreadJobs, single_jobs
 from deadbeat.program.derive.records import IN_INTERRUPT, Recording, RecordKind
@@ -126,9 +127,9 @@ def _of_task(seen: Stretches, task: DerivedTask, jobs: ThreadJobs, deadline: int
             at -= 1
         cause, parts, more = judged(at)
         lateness = int(response[at]) - deadline
-        if seen.blind and more[cause] < lateness / 2:  # what took it is not in the recording
-            parts, more = Counter({(BLIND, ""): lateness}), {BLIND: lateness}
-            cause = BLIND
+        if sum(max(ns, 0) for ns in more.values()) < lateness / 2:  # it is not in the recording
+            cause = BLIND if seen.blind else NOWHERE
+            parts, more = Counter({(cause, ""): lateness}), {cause: lateness}
         by, took = max(((k[1], ns) for k, ns in parts.items() if k[0] == cause), key=itemgetter(1))
         found.append(
             Late(
@@ -293,28 +294,37 @@ class Stretches:
         # what it left while it could run, after its release, was taken from it
         taken = not track.state[place] & 0xFF and track.off[place] == begin
         for cpu, since, until in ((place, begin, moved), (place + 1, moved, end)):
-            for other, fair, ns in self._ran(int(track.cpu[cpu]), since, until):
+            for other, others, fair, ns in self._ran(int(track.cpu[cpu]), since, until):
                 real_time = track.thread.policy in ("fifo", "rr", "deadline")
+                who = self.name(other) + others
                 if other == track.thread.tid:
                     continue
                 if other and not (real_time and fair):
-                    found[self.preempted if fair else PREEMPTED, self.name(other)] += ns
+                    found[self.preempted if fair else PREEMPTED, who] += ns
                 elif taken:
                     by = self.quota if not real_time else ""
                     found[THROTTLED, by or f"policy {track.thread.policy}"] += ns
                 else:
-                    found[WAKE_UP, self.name(other) if other else ""] += ns
+                    found[WAKE_UP, who if other else ""] += ns
 
-    def _ran(self, cpu: int, begin: int, end: int) -> Iterator[tuple[int, bool, int]]:
-        """Who ran on a CPU, whether at no real-time priority, and how long."""
+    def _ran(self, cpu: int, begin: int, end: int) -> Iterator[tuple[int, str, bool, int]]:
+        """Who ran on a CPU, and others, whether at no real-time priority, and how long. Switches
+        between other programs are not recorded: who came at its begin, else who left at its end."""
         here, ns = self.switches[cpu]
-        first = max(int(np.searchsorted(ns, begin, "right")) - 1, 0)
+        first = int(np.searchsorted(ns, begin, "right")) - 1
         for number in range(first, int(np.searchsorted(ns, end))):
-            since = max(int(ns[number]), begin)
+            since = max(int(ns[number]), begin) if number >= 0 else begin
             until = min(int(ns[number + 1]) if number + 1 < len(ns) else end, end)
-            if until > since:
-                fair = int(here["c"][number]) >> 32 >= _FAIR_PRIO
-                yield int(here["a"][number]), fair, until - since
+            if until <= since:
+                continue
+            came, left = here[max(number, 0)], here[min(number + 1, len(ns) - 1)]
+            known = number >= 0 and number + 1 < len(ns)
+            others = " and others" * bool(known and came["a"] != left["tid"])
+            if number < 0 or (others and since > ns[number]):
+                other, prio = int(left["tid"]), int(left["c"]) & 0xFFFFFFFF
+            else:
+                other, prio = int(came["a"]), int(came["c"]) >> 32
+            yield other, others, prio >= _FAIR_PRIO, until - since
 
 
 def _handlers(track: Track) -> tuple[NDArray[np.void], Times]:

@@ -70,6 +70,7 @@ class DerivedTask:
         rests: It hardly runs between the first tenth of the time and the last.
         charged_share: Sum of charges over the thread's CPU time as the kernel has it.
         left_out: Why it is not judged though it runs; "": it is a task, or hardly runs.
+        unended: How long it ended no job at last, and what it did: one hangs, or its loop is over.
         comm: Its name by the kernel, where it has that of the function it ``starts`` in.
     """
 
@@ -102,6 +103,7 @@ class DerivedTask:
     charged_share: float | None = None
     rests: bool = False
     left_out: str = ""
+    unended: str = ""
     deadline_ns: int | None = None
     deadline_from: str = ""
     policy: str
@@ -321,7 +323,7 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             )
         if track.thread.start:
             task = evolve(task, comm=by_kernel[tid], starts=track.thread.start)
-        early += _at_last(task, track, found.get(tid))
+        task = evolve(task, unended=_unended(task, track, found.get(tid)))
         tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
     return DerivedRun(
         tasks=tuple(tasks),
@@ -383,16 +385,23 @@ def _flows(
     return (*by_wake.values(), *flows), lines
 
 
-def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> list[str]:
-    """Its time after the last wait, if it could have had jobs then."""
+def _unended(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> str:
+    """What it did after its last wait for a job, if it could have had jobs then."""
     if jobs is None or not task.period_ns or task.jobs < SURE_JOBS:
-        return []
+        return ""
     waits = track.waits[track.waits["enter"] >= jobs.rows["end"][-1]]
     last = int(waits["exit"][0]) if len(waits) else track.end
     ends = track.of(RecordKind.END)["ns"]
     rest = int(ends[-1] if len(ends) else track.end) - last
-    text = f"jobs of {task.name} in its last {time_text(max(rest, 0))}: one did not end"
-    return [text] * (rest > _REST * task.period_ns)
+    if rest <= _REST * task.period_ns:
+        return ""
+    waits = waits[1:]
+    lengths = np.minimum(waits["exit"], last + rest) - waits["enter"]
+    longest = lengths.max(initial=0)
+    did = ": it worked on" if lengths.sum() < rest / 2 else ""
+    if longest > rest / 2:
+        did = f": it was in {track.sites[waits['site'][lengths.argmax()]].call}"
+    return f"ended no job in its last {time_text(rest)}{did}"
 
 
 def _by_locks(held: Sequence[HeldLock], names: Mapping[int, str]) -> Iterator[Flow]:

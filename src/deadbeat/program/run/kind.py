@@ -48,7 +48,7 @@ from deadbeat.program.derive.records import HEAP, LOCKED, SLACK, Recording
 from deadbeat.program.derive.replica import replica
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.system import reduced
-from deadbeat.program.derive.tasks import DerivedRun, derive, jobs_table, names_of
+from deadbeat.program.derive.tasks import DerivedRun, DerivedTask, derive, jobs_table, names_of
 from deadbeat.program.derive.timeline import kept
 from deadbeat.program.derive.twin import twin_of
 from deadbeat.program.run import keeping
@@ -83,6 +83,7 @@ from deadbeat.program.run.required import cases as required_cases
 from deadbeat.program.run.results import (
     FIRST,
     FOLDERS,
+    ProgramCell,
     ProgramKey,
     ProgramRun,
     ProgramStore,
@@ -702,6 +703,10 @@ def _named(command: Sequence[str]) -> str:
 def cases(found: ProgramSummary) -> list[Verdicted]:
     """Whether tasks with a deadline kept it: those that are marked, else those that were seen."""
     known = found.cells or (found.traced.known if found.traced else ())
+
+    def hangs(task: ProgramCell | DerivedTask) -> str:
+        return f"; it {task.unended}" if isinstance(task, DerivedTask) and task.unended else ""
+
     rules = found.traced.rules if found.traced else ()
     return (
         [
@@ -719,8 +724,8 @@ def cases(found: ProgramSummary) -> list[Verdicted]:
                 name=task.name,
                 group="program.misses",
                 weight=task.misses or 0,
-                verdict="failed" if task.misses else "passed",
-                message=f"{task.misses or 0:,} of {task.jobs:,} jobs, allowed: 0",
+                verdict="failed" if task.misses else "skipped" if hangs(task) else "passed",
+                message=f"{task.misses or 0:,} of {task.jobs:,} jobs, allowed: 0{hangs(task)}",
             )
             for task in known
             if task.deadline_ns

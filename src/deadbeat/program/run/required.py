@@ -15,7 +15,7 @@ from deadbeat.base.report.document import Column, Table
 from deadbeat.base.report.machines import CaseVerdict, Verdicted
 from deadbeat.base.stats import sequential
 from deadbeat.base.stats.sequential import Bursts
-from deadbeat.machine.targets.marks import Marks
+from deadbeat.machine.targets.marks import Marks, skipped
 from deadbeat.program.derive.ages import DataPath
 from deadbeat.program.derive.jobs import bursts, single_jobs
 from deadbeat.program.derive.tasks import DerivedRun
@@ -133,12 +133,12 @@ def counted(
         release, end = responses
         found = evolve(found, lacks=found.lacks or _silence(wanted, release, end, derived))
         late_ones = end - release > wanted.within
-        skipped = _skipped(wanted, derived) if wanted.share else 0
+        lone = _skipped(wanted, derived, marks) if wanted.share else 0
         found = evolve(
             found,
-            jobs=len(end) + skipped,
-            bursts=Bursts.of([*bursts(release, end, late_ones), *[1] * skipped]),
-            skipped=skipped,
+            jobs=len(end) + lone,
+            bursts=Bursts.of([*bursts(release, end, late_ones), *[1] * lone]),
+            skipped=lone,
             worst_ns=int((end - release).max(initial=0)),
         )
     if wanted.share:
@@ -151,15 +151,13 @@ def _responses(
     wanted: Requirement, derived: DerivedRun | None, marks: Marks
 ) -> tuple[list[str], tuple[NDArray[Any], NDArray[Any]] | None]:
     """The threads that there are, and release and end of the jobs of this one."""
-    marked = [task.name for task in marks.tasks]
+    marked = {task.name: task for task in marks.tasks}
     names = [*dict.fromkeys([*marked, *(derived.jobs if derived else ())])]
     if wanted.thread in marked:
-        rows = marks.records[
-            marks.records["task"] == marks.tasks[marked.index(wanted.thread)].number
-        ]
-        rows = rows[np.argsort(rows["release"], kind="stable")]
+        rows = marks.jobs(marked[wanted.thread])
         begin = derived.begin_ns if derived else 0
-        return names, tuple(rows[name].astype(np.int64) - begin for name in ("release", "finish"))
+        release, end = (rows[name].astype(np.int64) - begin for name in ("release", "finish"))
+        return names, (release, end)
     if derived is None or wanted.thread not in derived.jobs:
         return names, None
     period = next(each.period_ns for each in derived.tasks if each.name == wanted.thread)
@@ -167,8 +165,12 @@ def _responses(
     return names, (release, end)
 
 
-def _skipped(wanted: Requirement, derived: DerivedRun | None) -> int:
+def _skipped(wanted: Requirement, derived: DerivedRun | None, marks: Marks) -> int:
     """Releases of its thread without a job."""
+    for task in marks.tasks:
+        if task.name == wanted.thread:
+            releases = marks.jobs(task)["release"].astype(np.int64)
+            return int(skipped(releases, task.period_ns).sum())
     tasks = derived.tasks if derived else ()
     return next((each.skipped for each in tasks if each.name == wanted.thread), 0)
 
@@ -305,10 +307,10 @@ def _share(found: Required, runs: Sequence[CountedRun], before: Earlier, doubt: 
     kept = sequential.decided(late, jobs, allowed) if jobs else None
     at_most = sequential.at_most(late, jobs) if jobs else None
     many, one = count_of(found.bursts, "burst"), "run"
-    skipped = sum(each.skipped for each in runs)
+    lone = sum(each.skipped for each in runs)
     words = [
         f"{found.late:,} of {count_of(found.jobs, 'job')} late"
-        f"{f' ({skipped:,} of them releases without a job)' * bool(skipped)}"
+        f"{f' ({lone:,} of them releases without a job)' * bool(lone)}"
         f"{f' in {found.attempts} attempts' * (found.attempts > 1)}"
         f"{f', beside {count_of(before.broken_off, one)} broken off' * bool(before.broken_off)}"
         f"{f' in {many}' * bool(found.bursts)}"

@@ -30,7 +30,7 @@ from deadbeat.base.store.arrays import read_columns, write_columns
 from deadbeat.base.store.files import output_file
 from deadbeat.base.store.place import PROGRAM
 from deadbeat.base.store.runfolder import RunFolder, run_converter
-from deadbeat.machine.targets.marks import Marks
+from deadbeat.machine.targets.marks import Marks, skipped
 from deadbeat.program.derive.broken import BrokenRule
 from deadbeat.program.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.program.derive.rules import RULES
@@ -40,9 +40,6 @@ from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import TracedProgram, worst_task
 from deadbeat.program.run.tries import ProgramChange, Tried
 from deadbeat.program.run.twin import Agreed, agreed
-
-#: A release that comes this much later than a period after the last one skipped some.
-_SKIPS = 1.5
 
 
 @frozen(order=True)
@@ -298,17 +295,14 @@ def runs_left(spec: ProgramSpec, found: Sequence[Required], runs: Sequence[Progr
 def tasks_of(marks: Marks, spec: ProgramSpec) -> tuple[TaskRun, ...]:
     found = []
     for task in marks.tasks:
-        jobs = marks.records[marks.records["task"] == task.number]
-        jobs = jobs[np.argsort(jobs["release"], kind="stable")]
+        jobs = marks.jobs(task)
         period = task.period_ns if spec.period is None else spec.period
         deadline = spec.deadline_of(task.name, task.deadline_ns) or period
         release, start, finish = (
             jobs[name].astype(np.int64) for name in ("release", "start", "finish")
         )
         response, wait = finish - release, np.maximum(start - release, 0)
-        gap = np.diff(release, prepend=release[:1])
-        late = gap > _SKIPS * period
-        skipped = np.where(late, np.round(gap / period) - 1, 0) if period else np.zeros(len(jobs))
+        left_out = skipped(release, period)
         missed = response > deadline if deadline else np.zeros(len(jobs), bool)
         for cpu in np.unique(jobs["cpu"]).tolist():
             here = jobs["cpu"] == cpu
@@ -322,7 +316,7 @@ def tasks_of(marks: Marks, spec: ProgramSpec) -> tuple[TaskRun, ...]:
                     response=Histogram.of(response[here]),
                     wait=Histogram.of(wait[here]),
                     misses=int(missed[here].sum()),
-                    skipped=int(skipped[here].sum()),
+                    skipped=int(left_out[here].sum()),
                 )
             )
     return tuple(found)

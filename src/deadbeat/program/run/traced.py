@@ -229,6 +229,7 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         of += skipped * (by_misses.skipped > 0)
         yield f"{label}{_who(by_misses)} missed {of}; worst response {worst}."
         yield from _causes(found, by_misses)
+        yield from unended(found)
         late = sorted(
             (task for task in found.known if task.misses and task != by_misses),
             key=lambda task: -(task.misses or 0),
@@ -248,6 +249,7 @@ def answer(found: TracedProgram, label: str = "") -> Iterator[str]:
         left = f"; {left} had no job: skipped, or served late" * (lone > 0)
         who = f"{worst} of {limit}, {_who(near)}"
         yield f"{label}no deadline was missed in {count} of {of}; nearest: {who}{left}."
+        yield from unended(found)
         yield from worst_rule(found)
     else:
         yield f"{label}no thread has a known deadline: give --deadline {offer(found)}."
@@ -301,6 +303,13 @@ def worst_rule(found: TracedProgram) -> Iterator[str]:
         more = f"; {count_of(len(open_) - 1, 'more fault')} below" if open_[1:] else ""
         many = f"in {count_of(worst.jobs, 'job')}, " if worst.jobs else ""
         yield f"But {worst.thread} {RULES[worst.rule].title} ({many}{worst.where}){more}."
+
+
+def unended(found: TracedProgram) -> Iterator[str]:
+    """Threads that hang, or whose loop was over."""
+    for task in found.known:
+        if task.unended:
+            yield f"But {task.name} {task.unended}; whether a job hangs is not known."
 
 
 def _who(task: DerivedTask) -> str:
