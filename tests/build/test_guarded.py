@@ -53,7 +53,7 @@ def test_a_guarded_program_has_the_timer_slack_of_any_other(program: str) -> Non
 
 
 def await_sleepers(mark: str, count: int) -> None:
-    until(lambda: len(sleepers(mark)) == count, 10)
+    until(lambda: len(sleepers(mark)) == count)
 
 
 def start(argv: tuple[str, ...], mode: str, **how: object) -> subprocess.Popen[bytes]:
@@ -172,7 +172,7 @@ def test_what_a_killed_cyclictest_shares_is_gone(program: str, mode: str, ended:
     if ended == "guard killed":
         process.kill()
     process.wait(20)
-    until(lambda: not shared.exists(), 5)
+    until(lambda: not shared.exists())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user has no namespaces of processes")

@@ -28,9 +28,13 @@ def script(path: Path, body: str) -> str:
     return str(path)
 
 
-def until(true: Callable[[], Any], within_s: float = 60) -> Any:
+#: A busy machine takes so long, s.
+PATIENCE_S = 300
+
+
+def until(true: Callable[[], Any]) -> Any:
     """Waits for what comes true by itself, and returns that; fails where it does not."""
-    ends, pause_s = time.monotonic() + within_s, 0.002
+    ends, pause_s = time.monotonic() + PATIENCE_S, 0.002
     while not (found := true()):
         assert time.monotonic() < ends
         time.sleep(pause_s)

@@ -104,7 +104,7 @@ def until_children(number: int, count: int) -> dict[int, tuple[str, str]]:
             return found if len(found) == count and named else {}
         return {}
 
-    return until(all_there, SECONDS)
+    return until(all_there)
 
 
 def test_workers_are_ordinary_pinned_named_and_end_with_their_parent(program: str, tmp_path: Path):
@@ -121,7 +121,7 @@ def test_workers_are_ordinary_pinned_named_and_end_with_their_parent(program: st
                 assert os.sched_getaffinity(number) == {CPU}
         finally:
             parent.send_signal(signal.SIGKILL)
-    until(lambda: not any(is_alive(number) for number in found), SECONDS)
+    until(lambda: not any(is_alive(number) for number in found))
     assert not list(tmp_path.iterdir())
 
 

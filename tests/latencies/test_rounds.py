@@ -144,7 +144,7 @@ def _started(
             if _name(pid) == "db-rounds0" and _computed_s(pid) >= 0.1
         ]
 
-    (thread,) = until(begun, LOCK_WAIT)
+    (thread,) = until(begun)
     return guardian, thread
 
 
@@ -156,7 +156,7 @@ def test_a_killed_guardian_leaves_no_thread_of_the_highest_priority() -> None:
         assert len(processes_of(target.folder)) == 5 + 2 * len(CPUS)
         guardian.kill()
         guardian.wait()
-        until(lambda: not processes_of(target.folder), 10)
+        until(lambda: not processes_of(target.folder))
 
 
 def test_a_round_without_an_end_is_given_up_by_the_thread_itself() -> None:
@@ -195,7 +195,7 @@ def test_with_guardian_and_coordinator_stopped_the_rest_ends_everything(sleepers
         finally:
             guardian.kill()
             guardian.wait()
-        until(lambda: not processes_of(target.folder), 10)
+        until(lambda: not processes_of(target.folder))
 
 
 def _computed_s(pid: int) -> float:

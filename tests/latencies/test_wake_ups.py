@@ -135,7 +135,7 @@ def test_who_waits_for_the_measuring_threads_stands_below_them(
         executor() as machine,
         measuring(machine, seconds_ns=long, until_eof="1", priority=str(priority)) as process,
     ):
-        until(lambda: coordinator() == (policy, achieved), 10)
+        until(lambda: coordinator() == (policy, achieved))
         process.close(LOCK_WAIT)
 
 
@@ -280,7 +280,7 @@ def test_nothing_is_left_when_the_guardian_is_killed() -> None:
         with measuring(machine, seconds_ns=str(3600 * 1000 * MS)) as process:
             assert len(processes_of(machine.folder)) == len(CPUS) + 3
             process.kill()
-        until(lambda: not processes_of(machine.folder), 10)
+        until(lambda: not processes_of(machine.folder))
 
 
 def test_two_measurements_at_once_are_refused() -> None:

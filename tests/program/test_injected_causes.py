@@ -71,7 +71,7 @@ def tracefs() -> Iterator[None]:
         pytest.skip("tracefs cannot be mounted here")
     before = until(lambda: "deadbeat-" not in (found := look() or "") and found)
     yield
-    until(lambda: look() == before, 10)  # an instance of a test beside this one may end
+    until(lambda: look() == before)  # an instance of a test beside this one may end
     assert Path("/proc/self/mounts").read_text() == mounted
 
 

@@ -128,7 +128,7 @@ def test_it_may_be_killed_at_any_moment(program):
             placer.begin(program.pid)
             time.sleep(DRAW.uniform(0, 0.1))
             placer.finish()
-        until(lambda: threads(program.pid) == BEFORE, 5)
+        until(lambda: threads(program.pid) == BEFORE)
 
 
 def test_all_is_put_back_where_its_parent_is_killed(program):

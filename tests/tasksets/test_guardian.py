@@ -128,7 +128,7 @@ def test_what_has_every_cpu_is_ended_at_the_bound(
     if status == REFUSED:
         pytest.skip("a filter of system calls is refused here")
     assert (status, said[:36]) == (KILLED, "error guardian the bound of the run ")
-    until(lambda: not processes_of(target.folder), 10)
+    until(lambda: not processes_of(target.folder))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may take every CPU")
@@ -139,8 +139,8 @@ def test_a_foreign_program_that_has_every_cpu_is_ended_at_the_bound(target: Loca
     argv = guarded(program, foreign, bound_s=BOUND_S, lock=True, lock_wait_s=LOCK_WAIT)
     status, said = ended(target, argv)
     assert (status, said) == (BOUND_PASSED, GUARD_SAYS)
-    until(lambda: not processes_of(target.folder), 10)
-    until(lambda: not running(lambda entry: mark.encode() in words_of(entry)), 10)
+    until(lambda: not processes_of(target.folder))
+    until(lambda: not running(lambda entry: mark.encode() in words_of(entry)))
 
 
 @pytest.mark.parametrize("verb", ["probe", "guard"])
@@ -157,8 +157,8 @@ def test_the_guardian_stands_above_and_sleeps_while_others_measure(target: Local
         # of those: a timer that PREEMPT_RT would leave to a thread that may never run
         held = [str(each.readlink()) for each in Path(f"/proc/{process.pid}/fd").iterdir()]
         assert not [each for each in held if "timer" in each]
-        until(lambda: rests(process.pid), 10)
-    until(lambda: not processes_of(target.folder), 10)
+        until(lambda: rests(process.pid))
+    until(lambda: not processes_of(target.folder))
 
 
 def rests(process: int) -> bool:
