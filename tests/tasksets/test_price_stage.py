@@ -83,7 +83,7 @@ def test_nothing_is_left_of_a_stage_that_is_killed() -> None:
     with pytest.raises(TargetError, match="was killed"):
         executor.price(Pricing(works=WORKS, seconds=60.0), kill)
     # death signals take effect once the parent is reaped
-    until(lambda: not processes_of(executor.folder), LOCK_WAIT)
+    until(lambda: not processes_of(executor.folder))
     assert not list(Path(executor.folder).glob("prices*"))
     assert executor.price(Pricing(works=WORKS[:1], seconds=0.1)).slots, "the lock is free"
     executor.close()
