@@ -16,7 +16,7 @@ from helpers.recorded import ROOT, recorded
 
 from deadbeat.cli.main import main
 from deadbeat.program.derive.records import RecordKind
-from deadbeat.program.run import kind
+from deadbeat.program.run import experiment
 from deadbeat.program.run.results import FIRST, ProgramStore
 
 TRUTH = json.loads((ROOT / "tests/golden/channels/truth.json").read_text())
@@ -66,7 +66,7 @@ def answer(in_a_folder: None, capsys: Capture, monkeypatch: pytest.MonkeyPatch) 
             return evolve(found, recording=changed)
 
         shutil.copy("/bin/true", name)
-        monkeypatch.setattr(kind, "watched", watched)
+        monkeypatch.setattr(experiment, "watched", watched)
         assert main(("run", "--json", "--fresh", *words, "--", f"./{name}")) == 0
         results: dict[str, Any] = json.loads(capsys.readouterr().out)["results"]
         return results

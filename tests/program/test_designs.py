@@ -21,7 +21,7 @@ from deadbeat.cli.main import main
 from deadbeat.program.derive.placer import Placing
 from deadbeat.program.derive.replica import Replica, ReplicaThread
 from deadbeat.program.derive.tasks import DerivedTask
-from deadbeat.program.run import kind
+from deadbeat.program.run import experiment
 from deadbeat.program.run.designs import DesignSearch
 from deadbeat.program.run.results import ProgramStore
 from deadbeat.program.run.whatif import Foreseen, foreseen, limits_of
@@ -44,7 +44,7 @@ SAID = {
 
 def studio(monkeypatch: pytest.MonkeyPatch, *options: str, name: str = "studio") -> None:
     shutil.copy("/bin/true", name)
-    monkeypatch.setattr(kind, "watched", recorded("strangers"))
+    monkeypatch.setattr(experiment, "watched", recorded("strangers"))
     monkeypatch.setenv("COLUMNS", "120")
     assert main(("run", "--yes", *options, "--", f"./{name}")) == 0
 

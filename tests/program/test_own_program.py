@@ -30,8 +30,9 @@ from deadbeat.machine.targets.marks import FIELDS, HEAD_BYTES, MarkedTask, Marks
 from deadbeat.program.derive.quota import Quotas
 from deadbeat.program.derive.records import Recording
 from deadbeat.program.derive.tasks import DerivedSet, DerivedTask, Link
+from deadbeat.program.run.begin import _comm
 from deadbeat.program.run.graph import chain_graph
-from deadbeat.program.run.kind import _comm, cases
+from deadbeat.program.run.kind import cases
 from deadbeat.program.run.results import ProgramSummary, tasks_of
 from deadbeat.program.run.spec import Deadlines, ProgramSpec
 from deadbeat.program.run.traced import answer, lines, plain, require_named, traced, worst_jobs
@@ -409,7 +410,7 @@ def test_a_deadline_of_no_thread_is_refused_with_the_names() -> None:
 
 
 def test_a_thread_of_the_kernel_is_no_program() -> None:
-    stat = {"/proc/2/stat": "2 (kthreadd) S 0 0 0 0 -1 2129984 0"}
+    stat = {"/proc/2/stat": f"2 (kthreadd) S 0 0 0 0 -1 2129984{' 0' * 8}"}
     with pytest.raises(UsageError, match=r"2 is a thread of the kernel \(kthreadd\)"):
         _comm(2, FakeTarget(files=stat))
 

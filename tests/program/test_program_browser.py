@@ -12,7 +12,7 @@ from selenium.webdriver.common.by import By
 
 from deadbeat.base.model.platform import example_platform
 from deadbeat.cli.main import main
-from deadbeat.program.derive.tasks import derive, jobs_table
+from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.results import FOLDERS, ProgramKey, ProgramRun, ProgramStore
 from deadbeat.program.run.spec import ProgramSpec
 from deadbeat.program.run.traced import traced
@@ -40,8 +40,7 @@ def program() -> Path:
     spec = ProgramSpec(name="late", command=("x",), repeats=1)
     store = ProgramStore.create(Path("runs/late"), FOLDERS.plain(spec), example_platform())
     key, seen = ProgramKey(1), traced(recording, {}, derived=derived)
-    store.keep_events(key, recording)
-    store.keep_jobs(key, jobs_table(derived))
+    store.keep_seen(key, recording, derived, seen)
     store.keep(ProgramRun(key=key, started="", seconds=0.6, status=0, tasks=(), traced=seen))
     assert main(("page", "late", "--no-figures")) == 0
     return (store.path / "report.html").resolve()

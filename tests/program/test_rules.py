@@ -16,7 +16,7 @@ from deadbeat.cli.main import main
 from deadbeat.program.derive.records import RecordKind
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.tasks import derive
-from deadbeat.program.run import kind
+from deadbeat.program.run import experiment
 from deadbeat.program.run.results import ProgramKey, ProgramStore
 from deadbeat.program.run.watching import Watched
 
@@ -93,7 +93,7 @@ INFERRED = (
 def run(path: str, monkeypatch: pytest.MonkeyPatch, *options: str, watched: Any = None) -> int:
     folder, _, name = path.partition("/")
     shutil.copy("/bin/true", name)
-    monkeypatch.setattr(kind, "watched", watched or recorded(folder))
+    monkeypatch.setattr(experiment, "watched", watched or recorded(folder))
     monkeypatch.setenv("COLUMNS", "110")
     return main(("run", "--fresh", *options, "--", f"./{name}"))
 

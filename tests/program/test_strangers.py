@@ -10,7 +10,7 @@ from helpers.recorded import recorded
 
 import deadbeat
 from deadbeat.cli.main import main
-from deadbeat.program.run import kind
+from deadbeat.program.run import experiment
 
 #: Recording -> how it ended, what the answer has (its own counts), and what it has not.
 ANSWERS = {
@@ -84,7 +84,7 @@ def test_what_strangers_count_themselves(
 ) -> None:
     status, has, lacks = ANSWERS[name]
     shutil.copy("/bin/true", name)
-    monkeypatch.setattr(kind, "watched", recorded("strangers", status=status))
+    monkeypatch.setattr(experiment, "watched", recorded("strangers", status=status))
     monkeypatch.setenv("COLUMNS", "110")
     assert main(("run", "--", f"./{name}")) == (128 - status if status else 0)
     out = capsys.readouterr().out
@@ -96,7 +96,7 @@ def test_what_strangers_count_themselves(
 def test_every_job_is_there_to_be_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """ "control: 500 jobs, 216 late"; the last one ends with the program."""
     shutil.copy("/bin/true", "until")
-    monkeypatch.setattr(kind, "watched", recorded("strangers"))
+    monkeypatch.setattr(experiment, "watched", recorded("strangers"))
     assert main(("run", "--", "./until")) == 0
     assert main(("export", "until", "--as", "csv", "--out", "out")) == 0
     every = csv.DictReader(Path("out/jobs.csv").read_text().splitlines())
@@ -113,7 +113,7 @@ def test_a_twin_does_not_take_the_place_of_what_it_is_of(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy("/bin/true", "until")
-    monkeypatch.setattr(kind, "watched", recorded("strangers"))
+    monkeypatch.setattr(experiment, "watched", recorded("strangers"))
     assert main(("run", "--", "./until")) == 0
     again = ("run", "--set", "twin-of=until", "--name", "until", "--fresh", "--", "./until")
     assert main(again) == 2
@@ -124,7 +124,7 @@ def test_a_twin_does_not_take_the_place_of_what_it_is_of(
 @pytest.mark.usefixtures("in_a_folder")
 def test_the_answer_is_of_all_runs(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy("/bin/true", "until")
-    monkeypatch.setattr(kind, "watched", recorded("strangers"))
+    monkeypatch.setattr(experiment, "watched", recorded("strangers"))
     assert main(("run", "--repeats", "2", "--", "./until")) == 0
     said = capsys.readouterr().out
     assert "Over 2 runs control missed 216; worst responses 105 ms to 105 ms" in said
@@ -142,10 +142,10 @@ def test_what_was_recorded_outlives_ctrl_c(
 
     shutil.copy("/bin/true", "until")
     with monkeypatch.context() as patch:
-        patch.setattr(kind, "watched", recorded("strangers"))
-        patch.setattr(kind, "derive", interrupted)
+        patch.setattr(experiment, "watched", recorded("strangers"))
+        patch.setattr(experiment, "derive", interrupted)
         assert main(("run", "--", "./until")) == 130
-    monkeypatch.setattr(kind, "watched", interrupted)
+    monkeypatch.setattr(experiment, "watched", interrupted)
     capsys.readouterr()
     assert main(("run", "--", "./until")) == 0
     said = capsys.readouterr()

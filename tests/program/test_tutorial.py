@@ -11,7 +11,7 @@ from helpers.answers import Capture
 from helpers.recorded import recorded
 
 from deadbeat.cli.main import main
-from deadbeat.program.run import kind
+from deadbeat.program.run import experiment
 
 CONTENTION, LATENCY = (
     (Path(__file__).parents[2] / f"docs/tutorial/first-{name}.md").read_text(encoding="utf-8")
@@ -67,7 +67,7 @@ PARTS = (ROOT / "docs/tutorial/first-program.md").read_text().split("\n## ")[1:]
 def test_a_walk_through_says_what_its_commands_print(
     part: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kind, "watched", recorded("examples"))
+    monkeypatch.setattr(experiment, "watched", recorded("examples"))
     Path("examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"^(>? {4,}.*(?:\n>? {4,}.*)*)", part, re.MULTILINE)
     assert len(blocks) >= 3

@@ -7,15 +7,13 @@ from pathlib import Path
 
 from deadbeat.base.kinds.base import Begin
 from deadbeat.base.model.errors import DeadbeatError
-from deadbeat.base.model.finding import Finding
 from deadbeat.base.model.platform import IMPORTED, Platform
 from deadbeat.base.model.specification import read
 from deadbeat.base.store.place import imported_place
 from deadbeat.base.store.texts import shown
 from deadbeat.program.derive.lives import lives
 from deadbeat.program.derive.records import Recording
-from deadbeat.program.derive.tasks import derive, jobs_table
-from deadbeat.program.derive.timeline import kept
+from deadbeat.program.derive.tasks import derive
 from deadbeat.program.foreign.base import TraceFormat, read_trace
 from deadbeat.program.run.results import FIRST, FOLDERS, ProgramRun, ProgramStore
 from deadbeat.program.run.spec import ProgramSpec
@@ -58,13 +56,7 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
     place, name = imported_place(asked.runs, given, stem.name, asked.fresh)
     plain = {**FOLDERS.plain(spec), "name": name}
     store = ProgramStore.create(place.emptied(), plain, _platform(recording))
-    worst = sorted((-each.response_ns, each.at_ns) for each in found.late)
-    part, problems = kept(recording, worst[0][1] if worst else 0), [*doubts(found)]
-    if len(part.events) < (count := len(recording.events)):
-        text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
-        problems.append(Finding(id="events-cut", severity="info", message=text))
-    store.keep_events(FIRST, part)
-    store.keep_jobs(FIRST, jobs_table(derived))
+    cut = store.keep_seen(FIRST, recording, derived, found)
     run = ProgramRun(
         key=FIRST,
         started=datetime.now(UTC).isoformat(),
@@ -72,7 +64,7 @@ def imported(asked: Begin, path: Path) -> ProgramStore:
         status=None,
         tasks=(),
         traced=found,
-        problems=tuple(problems),
+        problems=(*doubts(found), *cut),
     )
     store.keep(run)
     return store

@@ -23,6 +23,7 @@ from deadbeat.base.store.files import atomic_write
 from deadbeat.base.store.place import PROGRAM
 from deadbeat.build.native import tool_program
 from deadbeat.build.toolchain import Toolchain
+from deadbeat.machine.host.proc import task_of
 from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.local import become
 from deadbeat.program.derive.jobs import ThreadJobs
@@ -75,10 +76,10 @@ def followed(pid: int, target: Target) -> Followed:
     def said(*words: str) -> str:
         return target.run(words).stdout
 
-    stat = (target.read_text(f"/proc/{pid}/stat") or "").rpartition(")")[2].split()
+    task = task_of(target.read_text(f"/proc/{pid}/stat") or "")
     file = said("readlink", f"/proc/{pid}/exe").strip().removesuffix(" (deleted)")
     owner = said("stat", "-c", "%u", f"/proc/{pid}").strip()
-    if not stat or not file or not owner:
+    if task is None or not file or not owner:
         raise UsageError(f"--pid: process {pid} cannot be looked at", "is it there? Be root")
     groups = (target.read_text(f"/proc/{pid}/cgroup") or "").splitlines()
     units = [group.split(":", 2)[2] for group in groups if group.endswith(".service")]
@@ -92,7 +93,7 @@ def followed(pid: int, target: Target) -> Followed:
     ]
     return Followed(
         pid=pid,
-        began=int(stat[19]),
+        began=task.started_ticks,
         owner=int(owner),
         file=file,
         unit=units[0] if units else "",

@@ -24,8 +24,7 @@ from deadbeat.program.derive.lives import lives
 from deadbeat.program.derive.recorder import read_events, recorded_from
 from deadbeat.program.derive.records import Recording
 from deadbeat.program.derive.shim import with_variables
-from deadbeat.program.derive.tasks import derive, jobs_table
-from deadbeat.program.derive.timeline import kept as part_of
+from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run.keeping import KEPT, STATE, keep_maps, planned_threads
 from deadbeat.program.run.results import ProgramKey, ProgramRun, ProgramStore
 from deadbeat.program.run.spec import ProgramSpec
@@ -284,13 +283,10 @@ def _window(
     again = recording.begin_ns < before <= recording.end_ns  # else it is of another boot, or later
     since = before - recording.begin_ns if again else 0
     seen = traced(recording, deadlines, derived=derived, since=since)
-    worst = min((-each.response_ns, each.at_ns) for each in seen.late) if seen.late else (0, 0)
     with store.lock():
         last = max((key.repeat for key in store.committed()), default=0)
         key = ProgramKey(last + 1)
-        store.keep_events(key, part_of(recording, worst[1]))
-        if derived.jobs:
-            store.keep_jobs(key, jobs_table(derived))
+        store.keep_seen(key, recording, derived, seen)
         at = datetime.fromtimestamp(_numbers(lines, "wall")[0] / 1e9, UTC).isoformat()
         store.keep(
             ProgramRun(

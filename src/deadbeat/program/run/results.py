@@ -34,6 +34,8 @@ from deadbeat.machine.targets.marks import Marks, skipped
 from deadbeat.program.derive.broken import BrokenRule
 from deadbeat.program.derive.records import RECORD, RecordedThread, Recording
 from deadbeat.program.derive.rules import RULES
+from deadbeat.program.derive.tasks import DerivedRun, jobs_table
+from deadbeat.program.derive.timeline import kept
 from deadbeat.program.run.attempts import read_facts
 from deadbeat.program.run.required import CountedRun, Required, judged
 from deadbeat.program.run.spec import ProgramSpec
@@ -184,9 +186,18 @@ class ProgramStore(RunFolder[ProgramKey, ProgramRun]):
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(f"events {path} are damaged: {error!s:.80}", _EVENTS_HINT) from error
 
-    def keep_jobs(self, key: ProgramKey, columns: Mapping[str, NDArray[Any]]) -> None:
+    def keep_seen(
+        self, key: ProgramKey, recording: Recording, derived: DerivedRun, seen: TracedProgram
+    ) -> list[Finding]:
+        """What was recorded of a run, around its worst job, and all jobs; says what is cut."""
+        worst = min((-each.response_ns, each.at_ns) for each in seen.late) if seen.late else (0, 0)
+        part, count = kept(recording, worst[1]), len(recording.events)
+        self.keep_events(key, part)
         with self.lock():
-            write_columns(self.path / "jobs" / f"{key.text}.npz", columns)
+            write_columns(self.path / "jobs" / f"{key.text}.npz", jobs_table(derived))
+        text = f"{len(part.events):,} of {count:,} events are kept, around the worst job"
+        cut = Finding(id="events-cut", severity="info", message=text)
+        return [cut] * (len(part.events) < count)
 
     def every_job(self) -> Columns:
         """Every job of the runs as they are, as `program.derive.tasks.jobs_table` has them, behind
