@@ -208,6 +208,68 @@ def test_when_the_time_is_over_more_of_it_continues(folder: Path, capsys: Captur
     ]
 
 
+def test_no_build_begins_that_cannot_end_in_time(folder: Path, capsys: Capture) -> None:
+    """Both ends take 4 of 4.75 seconds; the next commit takes 2 again."""
+    repository = made(folder / "repository", 11, 0.1, noise=[1.0] * 999)
+    slow = ("--build", f"echo >>{folder}/builds; sleep 2; sh build.sh")
+    shown = found(capsys, repository, "--for", "5s", *slow)
+    assert (folder / "builds").read_text() == "\n\n"
+    assert shown["ended"] is None and shown["runs"] >= 4
+    assert "It is not finished: the same command continues it." in shown["headline"]
+
+
+#: Ways of a build to end that are no fault of its commit, and what is said.
+LACKS = {
+    "head -c 9 /dev/zero >/dev/full || exit 1": "No space left on device; see logs/",
+    "kill -9 $$": "its build ended by signal SIGKILL; see logs/",
+    "sh -c 'kill -15 $$'; exit $?": "its build ended by signal SIGTERM: Terminated; see logs/",
+    "make -sf ../../../../killed || exit 2": "2: Killed; see logs/",
+}
+
+
+def test_a_commit_is_not_to_blame_for_what_the_machine_lacks(folder: Path, capsys: Capture) -> None:
+    repository = made(folder / "repository", 12, 0.1, commits=16, noise=[1.0] * 999)
+    (folder / "killed").write_text("all:\n\tsh -c 'kill -9 $$$$'; exit $$?\n")
+    lacks = folder / "lacks"
+    typed = words(repository, "--json", "--build", f". {lacks}; sh build.sh")
+    os.chdir(repository.folder)
+    for way, expected in LACKS.items():
+        lacks.write_text(f"echo >>{folder}/n; test $(wc -l <{folder}/n) -lt 3 || {{ {way}; }}\n")
+        assert expected in refused(capsys, typed, 3)
+    lacks.write_text("")
+    assert main(typed) == 0
+    shown = answer_of(capsys.readouterr().out)
+    assert shown["commits"] == [repository.commits[repository.changes[0]]]
+    assert not shown["left_out"]
+
+
+#: A mount that goes with its namespace.
+SMALL = """mount -t tmpfs -o size=3m none "$0" || exit 77
+"$@"; echo "END $?" >&2
+mount -o remount,size=64m "$0"; exec "$@" """
+
+
+@pytest.mark.parametrize("fails", ["", "|| { rm x; exit 1; }"])
+def test_a_full_disk_stops_the_search(fails: str, folder: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root mounts a small disk")
+    repository = made(folder / "repository", 13, 0.1, commits=32, noise=[1.0] * 999)
+    (folder / "runs").mkdir()
+    build = f"sh build.sh && head -c 600000 /dev/zero >x {fails}"
+    typed = (sys.executable, "-m", "deadbeat", *words(repository, "--build", build, "--json"))
+    done = subprocess.run(
+        ("unshare", "-m", "sh", "-c", SMALL, str(folder / "runs"), *typed),
+        cwd=repository.folder, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 77 or "unshare failed" in done.stderr:
+        pytest.skip("no mounts here")
+    line = done.stderr.partition("\nEND 3\n")[0].splitlines()[-1]
+    assert "bisect has no room for a commit: " in line and "(free space there" in line
+    shown = answer_of(done.stdout)
+    assert shown["commits"] == [repository.commits[repository.changes[0]]]
+    assert not shown["left_out"]
+
+
 def test_one_build_of_the_repository_is_none_of_its_commits(folder: Path, capsys: Capture) -> None:
     repository = made(folder / "repository", 9, 0.1, commits=4)
     os.chdir(repository.folder)
@@ -324,8 +386,8 @@ def test_kernels_in_place_of_commits(
         ("6.1-amd64", '"6.1-amd64" is no row of kernels'),
     ):
         assert expected in refused(capsys, ["bisect", bad, *typed, *program, "{}"])
-    other = ["bisect", "a..b", "--target", "ssh://board", *program]
-    assert "bisect runs here, or over kernels (--target lab:)" in refused(capsys, other)
+    other = refused(capsys, ["bisect", "a..b", "--target", "ssh://board", *program])
+    assert "bisect runs here, or over kernels (--target lab:) (for a board: -- sh -c" in other
 
 
 def killed(typed: list[str], place: Path, after: int, number: signal.Signals) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -63,6 +64,8 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
     _known: Bisected
     _source: Path
     _booted: dict[int, float] = field(factory=dict, init=False)
+    _build_s: float = field(default=0.0, init=False)  # the last build took, or the last boot
+    _run_s: float = field(default=0.0, init=False)
     _programs: Programs = field(init=False)
     _trees: Trees | None = field(default=None, init=False)  # None: the lab boots kernels
 
@@ -110,8 +113,29 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
         return Kept(result.key, size=len(result.values))
 
     def measure(self, tell: Watcher) -> Generator[BisectRun | Lost[BisectKey]]:
-        while not self._known.search.ended:
+        while not self._known.search.ended and self._next_s() <= self.left_s():
             yield self._block(_next_key(self._known), tell)
+
+    def _next_s(self) -> float:
+        """Time of the next block by the last one; of the first in a call: 0, so that it begins."""
+        _, places = self._known.search.next()
+        new = [place for place in {*places} if not self._made(place)]
+        return len(new) * self._build_s + len(places) * self._run_s
+
+    def _made(self, place: int) -> bool:
+        if self._trees:
+            return self._trees.built(self._known.commits[place])
+        return place in self._booted
+
+    def _make(self, place: int, tell: Watcher) -> None:
+        """Builds a commit, or boots a kernel."""
+        spec, commit, began = self._known.spec, self._known.commits[place], time.monotonic()
+        if self._trees:
+            tell(Phase(name=f"{'build' if spec.build else 'check out'} {commit}"))
+            self._trees.make(commit, self._programs)
+        else:
+            self._booted[place] = self._figure(place)
+        self._build_s = time.monotonic() - began
 
     def _block(self, key: BisectKey, tell: Watcher) -> BisectRun:
         """Runs its commits in an order of its own; or says which one cannot be."""
@@ -122,12 +146,15 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
         random.Random(f"{spec.seed} {key.number}").shuffle(order)
         try:
             for place in dict.fromkeys(order):
-                if self._trees and not self._trees.built(commits[place]):
-                    tell(Phase(name=f"{'build' if spec.build else 'check out'} {commits[place]}"))
-                    self._trees.make(commits[place], self._programs)
+                if not self._made(place):
+                    self._make(place, tell)
+            began = time.monotonic()
             for place in order:
-                values.append(self._figure(place))
+                values.append(self._booted.get(place) or self._figure(place))
+            self._run_s = (time.monotonic() - began) / len(order)
         except RunError as error:
+            if self._trees:
+                self._trees.check_room()
             if end := {0: "good", len(commits) - 1: "bad"}.get(place):
                 text = f"the {end} end {commits[place]} cannot be measured: {error}"
                 raise DeadbeatError(text, "check --build, the program, --metric") from None
@@ -142,16 +169,15 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
         )
 
     def _figure(self, place: int, attempts: int = _ATTEMPTS) -> float:
-        """One run; the lab gives the same again. Raises RunError: it fails again and again."""
+        """One run. Raises RunError: it fails again and again."""
         spec, commit = self._known.spec, self._known.commits[place]
+        words, folder = spec.command, self._source
+        if self._trees:
+            folder = self._trees.folder_of(commit)
+        else:
+            words = tuple(word.replace(NAME, commit.sha) for word in words)
         try:
-            if self._trees:
-                folder = self._trees.folder_of(commit)
-                return figure(self._programs, spec, spec.command, folder)
-            if place not in self._booted:
-                words = [word.replace(NAME, commit.sha) for word in spec.command]
-                self._booted[place] = figure(self._programs, spec, words, self._source)
-            return self._booted[place]
+            return figure(self._programs, spec, words, folder)
         except RunError:
             if attempts == 1:
                 raise

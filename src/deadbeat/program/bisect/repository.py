@@ -6,22 +6,35 @@ folder of the result. So nothing is left in it, however we end.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
+import signal
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from deadbeat.base.model.errors import DataError, RunError, UsageError
-from deadbeat.base.model.words import shortened, shown
-from deadbeat.base.store.files import atomic_write, storing
+from deadbeat.base.model.errors import DataError, DeadbeatError, RunError, UsageError
+from deadbeat.base.model.refused import hint_in, hint_of
+from deadbeat.base.model.words import shortened, shown, size
+from deadbeat.base.store.files import atomic_write, free_bytes, storing
 from deadbeat.machine.targets.guarded import ended_words, said
 from deadbeat.machine.targets.repeated import Programs, git
 from deadbeat.program.bisect.spec import LAB
 
+#: Bytes without which nothing can be done.
+_ROOM = 1 << 20
+#: Signals that come from elsewhere; those of a fault are a commit's own.
+_KILLED = {signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM}
+#: A line of a build that ran out of something, or of which a part was killed, as shells, make and
+#: compilers have it.
+_OUT_OF = "|".join(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)))
+_PART = r"(?:^|[]:\d] )(?:Killed|Terminated)\b|Error 1(?:37|43)\b|signal: killed|SIGKILL"
+_SPENT = re.compile(rf"^.*(?:(?:{_OUT_OF})\W*$|{_PART}).*", re.MULTILINE)
+_AGAIN = "is memory short? the same command continues"
 _OFFERS = "deadbeat.lab.offers"  # another house, loaded by name
 
 
@@ -78,7 +91,10 @@ def kernels_of(target: str, text: str) -> tuple[Commit, ...]:
     """Packages of the lab from the first kernel to the last, of one flavour, oldest first. Raises
     UsageError: there are none."""
     if target.rstrip(":") != LAB.rstrip(":"):
-        raise UsageError(f"--target {target}: bisect runs here, or over kernels", f"--target {LAB}")
+        raise UsageError(
+            f"--target {target}: bisect runs here, or over kernels (--target {LAB})",
+            "for a board: -- sh -c 'ssh board \"cat >p; chmod +x p; ./p\" <program'",
+        )
     lab = import_module(_OFFERS)
     good, _, bad = text.partition("..")
     machine = next((each for debian, each in lab.MACHINES.items() if debian in good), None)
@@ -123,11 +139,33 @@ class Trees:
 
         Raises:
             RunError: It does not build.
-            DataError: It cannot be checked out.
+            DeadbeatError: There is no room for it, its build was killed; it is no fault of its own.
         """
+        _remove(self._trees / commit.sha)  # of one that was killed
+        mark = next(self._trees.glob("*.built"), None)  # another will take as much
+        built = mark.with_suffix("").rglob("*") if mark else ()
+        self.check_room(sum(512 * each.lstat().st_blocks for each in built))
+        try:
+            self._build_one(commit, programs)
+            atomic_write(self._mark(commit), "")
+        except DeadbeatError:
+            self.check_room()
+            raise
+        finally:
+            if not self.built(commit):
+                _remove(self._trees / commit.sha)
+
+    def check_room(self, need: int = 0) -> None:
+        """Raises DeadbeatError: as much is not free."""
+        free, need = free_bytes(self._trees), max(need, _ROOM)
+        if free < need:
+            what = f"{self._trees.parent} has no room for a commit"
+            hint = hint_of(errno.ENOSPC, elsewhere="choose another --runs")
+            raise DeadbeatError(f"{what}: {size(free)} are free, {size(need)} are needed", hint)
+
+    def _build_one(self, commit: Commit, programs: Programs) -> None:
         tree, place = self._trees / commit.sha, self.folder_of(commit)
         log = self._logs / f"{commit.short}.log"
-        _remove(tree)  # of one that was killed
         own = git(self._source, "rev-parse", "--path-format=absolute", "--git-common-dir").strip()
         git(self._source, "clone", "--shared", "--no-checkout", "--quiet", own, str(tree))
         git(tree, "checkout", "--quiet", "--detach", commit.sha)
@@ -138,10 +176,17 @@ class Trees:
             scratch = f"TMPDIR={tree / '.git'}"  # what a build that is ended leaves goes, too
             ran = programs.run(("env", scratch, "sh", "-c", self._build), place, log, None)
             if ran.status:
-                why = f"its build ended {ended_words(ran.status)}{said(log)}"
-                raise RunError(f"{why}; see {log.parent.name}/{log.name} in the result")
+                where = f"; see {log.parent.name}/{log.name} in the result"
+                words = _SPENT.search(log.read_text(errors="replace"))
+                signalled = ran.status - 128 in signal.valid_signals()  # a shell says it so
+                status = 128 - ran.status if signalled else ran.status
+                why = f": {shortened(words[0].strip(), 160)}" if words else said(log)
+                why = f"build ended {ended_words(status)}{why}{where}"
+                if words or -status in _KILLED:
+                    hint = hint_in(words[0] if words else "", _AGAIN, "choose another --runs")
+                    raise DeadbeatError(f"{commit}: its {why}", hint)
+                raise RunError(f"its {why}")
             log.unlink()
-        atomic_write(self._mark(commit), "")
 
 
 def _remove(folder: Path) -> None:
