@@ -372,7 +372,20 @@ def test_a_thread_that_goes_is_no_pass(
 ) -> None:
     status, out = fickle(modes, tmp_path, capsys, monkeypatch)
     assert said in out and status == (1 if modes == "skip" else 3)
-    assert ("it was in pause; whether a job hangs is not known" in out) == (modes == "hang")
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("tracefs")
+@pytest.mark.parametrize("mode", ["hang", "end"])
+def test_a_job_that_may_hang_is_undecided(
+    mode: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = command_of(ROOT / "tests/programs/late/fickle.c", tmp_path)
+    (tmp_path / "modes").write_text(f"{mode}\n")
+    status = main(("run", "--deadline", "0.8s", "--fail-on", "misses", "--", *program))
+    said = "(it was in pause): if a job hangs, it is not counted" in capsys.readouterr().out
+    assert (said, status) == ((True, 3) if mode == "hang" else (False, 0))
 
 
 MARKED = """

@@ -17,7 +17,7 @@ SURE_JOBS = 10
 #: A thread that waits so seldom at a site is no task, nor one that waits there in a part of its
 #: life only.
 JOBS_MIN, LIFE_MIN = 3, 0.5
-#: A program does not begin with this many jobs: a thread that only waits after them hangs.
+#: A program does not begin with this many jobs: a thread that never waits again hangs.
 _HANGS = 100
 #: A shorter sleep is a pause of a thread that looks for work, where it waits for other things too.
 NAP_NS = 100_000
@@ -91,7 +91,7 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
         last = min(int(mine["exit"][-1]), track.end)
         lived = int(ends[-1]) if len(ends) and len(blocked) >= SURE_JOBS else until
         if len(blocked) >= _HANGS:
-            lived = _hangs(track, lived)
+            lived = int(track.blocks["enter"][-1])
         if last - int(mine["enter"][0]) < LIFE_MIN * (lived - begins):
             continue
         what = site.what
@@ -121,13 +121,6 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
     often = [each for each in found if -each[1] >= SURE_JOBS or each[1] < most * _SELDOM]
     _, _, place, what = min(often or found)
     return place, what
-
-
-def _hangs(track: Track, until: int) -> int:
-    """Since when it only waits; ``until``: it does not."""
-    last = int(track.blocks["enter"][-1]) if len(track.blocks) else until
-    worked = float(np.diff(track.on_cpu(np.array([last, max(until, last)])))[0])
-    return last if worked < LIFE_MIN * (until - last) else until
 
 
 def _answers(track: Track, waits: NDArray[np.void], others: dict[int, Track]) -> float:

@@ -30,7 +30,7 @@ from deadbeat.program.derive.outside import helpers_of, jobless, naps, rests
 from deadbeat.program.derive.records import RecordedThread, Recording, RecordKind
 from deadbeat.program.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
 from deadbeat.program.derive.switches import missing_ns
-from deadbeat.program.derive.tracks import NEVER, Track, tracks
+from deadbeat.program.derive.tracks import NEVER, RESTARTED, Track, tracks
 
 #: First jobs are warm-up where they took so much longer than any later one; at most WARM_UP_MAX.
 WARM_UP, WARM_UP_MAX = 1.2, 3
@@ -70,7 +70,7 @@ class DerivedTask:
         rests: It hardly runs between the first tenth of the time and the last.
         charged_share: Sum of charges over the thread's CPU time as the kernel has it.
         left_out: Why it is not judged though it runs; "": it is a task, or hardly runs.
-        unended: How long it ended no job at last, and what it did: one hangs, or its loop is over.
+        unended: How long it ended no job at last, and what it did: a job may hang; "": none does.
         comm: Its name by the kernel, where it has that of the function it ``starts`` in.
     """
 
@@ -282,8 +282,10 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
         if (why := jobless(track, recording.blind))
     }
     moving = {threads[tid].pid for tid, track in all_tracks.items() if naps(track)}
-    moves = "its runtime moves work between threads"
-    apart = [f"chains within {names[pid]}: {moves}" for pid in sorted(moving & {*names})]
+    apart = [
+        f"chains within {names[pid]}: its runtime moves work between threads"
+        for pid in sorted(moving & {*names})
+    ]
     apart += [
         f"{names[tid]} from {time_text(track.stopped)} on: a signal stopped it (SIGSTOP)"
         for tid, track in all_tracks.items()
@@ -323,8 +325,10 @@ def derive(recording: Recording, *, deadlines: Mapping[str, int] | None = None) 
             )
         if track.thread.start:
             task = evolve(task, comm=by_kernel[tid], starts=track.thread.start)
-        task = evolve(task, unended=_unended(task, track, found.get(tid)))
-        tasks.append(_judged(task, found.get(tid), track.thread, deadlines or {}))
+        task = _judged(task, found.get(tid), track.thread, deadlines or {})
+        last, hangs = _at_last(task, track, found.get(tid))
+        early += [f"{name} {last}"] * (last > "" and not hangs)
+        tasks.append(evolve(task, unended=last * hangs))
     return DerivedRun(
         tasks=tuple(tasks),
         locks=tuple(_lock(lock, names) for lock in held),
@@ -385,23 +389,27 @@ def _flows(
     return (*by_wake.values(), *flows), lines
 
 
-def _unended(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> str:
-    """What it did after its last wait for a job, if it could have had jobs then."""
+def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> tuple[str, bool]:
+    """How long before its end it ended no job though it could have, and what it did then; whether
+    a job may hang: it neither waits for the next one nor did it come back from where it was."""
     if jobs is None or not task.period_ns or task.jobs < SURE_JOBS:
-        return ""
+        return "", False
     waits = track.waits[track.waits["enter"] >= jobs.rows["end"][-1]]
     last = int(waits["exit"][0]) if len(waits) else track.end
     ends = track.of(RecordKind.END)["ns"]
-    rest = int(ends[-1] if len(ends) else track.end) - last
-    if rest <= _REST * task.period_ns:
-        return ""
-    waits = waits[1:]
-    lengths = np.minimum(waits["exit"], last + rest) - waits["enter"]
-    longest = lengths.max(initial=0)
-    did = ": it worked on" if lengths.sum() < rest / 2 else ""
-    if longest > rest / 2:
-        did = f": it was in {track.sites[waits['site'][lengths.argmax()]].call}"
-    return f"ended no job in its last {time_text(rest)}{did}"
+    until = int(ends[-1] if len(ends) else track.end)
+    if until - last <= max(_REST * task.period_ns, task.deadline_ns or 0):
+        return "", False
+    text = f"ended no job in its last {time_text(until - last)}"
+    away = np.append(track.on[1:], until) - np.maximum(track.off, last)
+    asleep = np.where(track.state & 0xFF, away, 0)
+    if asleep.max(initial=0) <= (until - last) / 2:
+        return f"{text} (it worked on)" * (len(away) > 0) or text, len(away) > 0
+    left = track.off[asleep.argmax()]
+    within = waits[(waits["enter"] <= left) & (left <= waits["exit"])][-1:]
+    calls = [track.sites[place].call for place in within["site"]] or ["a call that is not traced"]
+    back = len(within) and within["exit"][0] != NEVER and within["ret"][0] not in RESTARTED
+    return f"{text} (it was in {calls[0]})", not back
 
 
 def _by_locks(held: Sequence[HeldLock], names: Mapping[int, str]) -> Iterator[Flow]:

@@ -29,7 +29,7 @@ WAIT = np.dtype(
 #: The call has not returned when recording ends.
 NEVER = np.iinfo(np.int64).max
 #: What the kernel itself calls again.
-_RESTARTED = (-512, -513, -514, -516)
+RESTARTED = (-512, -513, -514, -516)
 #: Of a thread's CPU time: more than this share is missing in events.
 _UNSEEN = 0.002
 _TIMED_OUT = -110
@@ -274,7 +274,7 @@ def _calls(track: Track) -> NDArray[np.void]:
     futexes = np.isin(found["site"], [n for n, s in enumerate(track.sites) if "futex" in s.call])
     work = track.on_cpu(found["enter"][1:]) - track.on_cpu(found["exit"][:-1])
     again = (found["site"][1:] == found["site"][:-1]) & (
-        np.isin(found["ret"][:-1], _RESTARTED) | futexes[1:]
+        np.isin(found["ret"][:-1], RESTARTED) | futexes[1:]
     )
     # else a handler of a signal ran, or it had waited for as long as it wanted
     again &= (work < _SPURIOUS_NS) & (found["ret"][:-1] != _TIMED_OUT)

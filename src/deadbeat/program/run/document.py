@@ -116,6 +116,7 @@ def _answer(found: ProgramSummary) -> tuple[str, ...]:
         many += f" ({percent(misses / jobs)})" if misses else ""
         more = f"; {count_of(skipped, 'release')} had no job" if skipped else ""
         said.append(f"{label}{many}{more}.")
+        said += traced.unended(found.traced) if found.traced else ()
         said += traced.worst_rule(found.traced) if found.traced and not misses else ()
     else:
         said.append(f"{label}The program states no deadline: give --deadline TIME to count misses.")

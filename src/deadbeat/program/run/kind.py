@@ -18,7 +18,6 @@ from deadbeat.base.report.machines import Verdicted
 from deadbeat.program.derive.ages import ages_of
 from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.system import reduced
-from deadbeat.program.derive.tasks import DerivedTask
 from deadbeat.program.run import kept, required
 from deadbeat.program.run.begin import begin
 from deadbeat.program.run.designed import design_text
@@ -35,7 +34,6 @@ from deadbeat.program.run.exported import perfetto
 from deadbeat.program.run.observe import COMPARABLE
 from deadbeat.program.run.results import (
     FOLDERS,
-    ProgramCell,
     ProgramStore,
     ProgramSummary,
     summarise,
@@ -48,10 +46,6 @@ from deadbeat.program.run.tried import summarised
 def cases(found: ProgramSummary) -> list[Verdicted]:
     """Whether tasks with a deadline kept it: those that are marked, else those that were seen."""
     known = found.cells or (found.traced.known if found.traced else ())
-
-    def hangs(task: ProgramCell | DerivedTask) -> str:
-        return f"; it {task.unended}" if isinstance(task, DerivedTask) and task.unended else ""
-
     rules = found.traced.rules if found.traced else ()
     return (
         [
@@ -69,11 +63,21 @@ def cases(found: ProgramSummary) -> list[Verdicted]:
                 name=task.name,
                 group="program.misses",
                 weight=task.misses or 0,
-                verdict="failed" if task.misses else "skipped" if hangs(task) else "passed",
-                message=f"{task.misses or 0:,} of {task.jobs:,} jobs, allowed: 0{hangs(task)}",
+                verdict="failed" if task.misses else "passed",
+                message=f"{task.misses or 0:,} of {task.jobs:,} jobs, allowed: 0",
             )
             for task in known
             if task.deadline_ns
+        ]
+        + [
+            Verdicted(
+                name=f"{task.name}, its last job",
+                group="program.misses",
+                verdict="undecided",
+                message=f"{task.name} {task.unended}",
+            )
+            for task in (found.traced.known if found.traced else ())
+            if task.unended
         ]
         + [*_data(found.traced), *required.cases(found.required)]
     )

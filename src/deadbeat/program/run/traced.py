@@ -306,10 +306,10 @@ def worst_rule(found: TracedProgram) -> Iterator[str]:
 
 
 def unended(found: TracedProgram) -> Iterator[str]:
-    """Threads that hang, or whose loop was over."""
+    """Threads of which a job may hang."""
     for task in found.known:
         if task.unended:
-            yield f"But {task.name} {task.unended}; whether a job hangs is not known."
+            yield f"But {task.name} {task.unended}: if a job hangs, it is not counted."
 
 
 def _who(task: DerivedTask) -> str:
