@@ -33,13 +33,14 @@ def runs(runs: Path) -> Shown:
     for kind, state in known:
         # When a folder was written last, as a list shows it; "": it is gone.
         try:
-            begun = f"{datetime.fromtimestamp(state.path.stat().st_mtime):%Y-%m-%d %H:%M}"
+            written = state.path.stat().st_mtime
         except OSError:
-            begun = ""
-        dated.append((begun, kind, state))
+            written = 0.0
+        dated.append((written, kind, state))
     dated.sort(key=itemgetter(0), reverse=True)
     rows = []
-    for date, kind, state in dated:
+    for written, kind, state in dated:
+        date = f"{datetime.fromtimestamp(written):%Y-%m-%d %H:%M}" if written else ""
         damaged = state.state == "damaged"  # then how much there is of it is unknown
         lost = {"failed": state.failed, "invalid": state.invalid} if not damaged else {}
         row = [
