@@ -164,7 +164,7 @@ def test_figures_without_noise_take_few_runs(folder: Path, capsys: Capture) -> N
     repository = made(folder / "repository", 3, 0.01, noise=[1.0] * 999)
     shown = found(capsys, repository)
     assert shown["commits"] == [repository.commits[repository.changes[0]]]
-    assert shown["runs"] <= 4 * (4 + 6 + 8)
+    assert shown["runs"] <= 4 * (4 + 6) + 2 * 8
     assert "by +1 % [0.992, 1.01] (> 99.9 %; proved in 8 blocks)" in shown["headline"]
 
 
@@ -441,6 +441,39 @@ def judged(capsys: Capture, repository: Made, *more: str) -> str:
     if shown["ended"] == "proved":
         return "right" if holds and len(named) <= 4 else "wrong"
     return "right" if holds and len(named) <= 4 else "open"
+
+
+#: Sleeps and works in turn.
+JOBS = """#include <time.h>
+volatile long sum;
+int main(void) {{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    for (int job = 0; job < 30; job++) {{
+        at.tv_nsec = (at.tv_nsec + 10000000) % 1000000000;
+        at.tv_sec += at.tv_nsec < 10000000;
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, 0);
+        for (long i = 0; i < {work}; i++) sum += i;
+    }}
+}}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["response", "cost"])
+def test_figures_of_jobs(metric: str, folder: Path, capsys: Capture) -> None:
+    repository = folder / "repository"
+    repository.mkdir()
+    git(repository, "init", "-q", "-b", "main")
+    for place, work in enumerate((10_000, 10_001, 10_002, 1_000_000, 1_000_001)):
+        (repository / "jobs.c").write_text(JOBS.format(work=work))
+        git(repository, "add", "-A")
+        git(repository, "commit", "-q", "-m", f"change {place}")
+    os.chdir(repository)
+    typed = ["--metric", metric, "--build", "cc -O1 jobs.c -o jobs", "--runs", str(folder / "runs")]
+    assert main(["bisect", "HEAD~4..HEAD", *typed, "--no-figures", "--json", "--", "./jobs"]) == 0
+    shown = answer_of(capsys.readouterr().out)
+    assert shown["commits"] == [git(repository, "rev-parse", "HEAD~1").strip()]
 
 
 @pytest.mark.slow

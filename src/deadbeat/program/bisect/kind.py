@@ -67,6 +67,7 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
     _build_s: float = field(default=0.0, init=False)  # the last build took, or the last boot
     _run_s: float = field(default=0.0, init=False)
     _programs: Programs = field(init=False)
+    _target: LocalTarget = field(init=False)
     _trees: Trees | None = field(default=None, init=False)  # None: the lab boots kernels
 
     @contextmanager
@@ -76,7 +77,7 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
         self._learn(self._folder.runs())
         if spec.noun == "commit":
             self._trees = Trees(folder, self._source, spec.build or "")
-        with Programs(folder / _SCRATCH) as self._programs:
+        with LocalTarget() as self._target, Programs(folder / _SCRATCH) as self._programs:
             yield
         if self._trees and self._known.search.ended:
             self._trees.remove()
@@ -91,7 +92,7 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
     def expected_left(self) -> int:
         """Runs that halve what is left and prove it."""
         known, every = self.decided()
-        return 4 * (PROOF_BLOCKS + (every - known).bit_length())
+        return 2 * PROOF_BLOCKS + 4 * (every - known).bit_length()
 
     def decided(self) -> tuple[int, int]:
         """Commits that are ruled out, and all."""
@@ -177,20 +178,26 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
         else:
             words = tuple(word.replace(NAME, commit.sha) for word in words)
         try:
-            return figure(self._programs, spec, words, folder)
+            return figure(self._target, self._programs, spec, words, folder)
         except RunError:
             if attempts == 1:
                 raise
             return self._figure(place, attempts - 1)
 
 
-def figure(programs: Programs, spec: BisectSpec, command: Sequence[str], folder: Path) -> float:
+def figure(
+    target: LocalTarget,
+    programs: Programs,
+    spec: BisectSpec,
+    command: Sequence[str],
+    folder: Path,
+) -> float:
     """The figure of one run. Raises RunError: it has none."""
     word, _, name = spec.metric.partition(":")
     if word in TRACED:
         words = ("env", "-C", str(folder), *command)
         traced = import_module(_RUN).figure
-        return float(traced(words, spec.duration, word, name, programs.scratch))
+        return float(traced(target, words, spec.duration, spec.metric, programs.scratch))
     ran = programs.run(command, folder, programs.scratch, spec.duration)
     if ran.ended and ran.status:
         raise RunError(f"it ended {ended_words(ran.status)}{said(programs.scratch)}")

@@ -215,7 +215,7 @@ class Search:
             return ENDS, (self.low, self.low, self.high, self.high)
         if self.certain:
             first, last, _ = self.likely
-            return PROOF, (first - 1, first - 1, last, last)
+            return PROOF, (first - 1, last)
         place = self._most_open()
         return LOOK, (self.low, place, place, self.high)
 

@@ -20,12 +20,14 @@ _PARTS = {"response": "response_p99_ns", "cost": "c_mean_ns"}
 
 
 def figure(
-    command: Sequence[str], seconds: float | None, word: str, name: str, output: Path
+    target: LocalTarget, command: Sequence[str], seconds: float | None, metric: str, output: Path
 ) -> float:
-    """Runs it here: the figure ``word`` of the thread ``name``, ns; "": the largest of all. What it
+    """Runs it on ``target``, one for all runs, as recording takes a while to know its own cost.
+    ``metric``: a figure of a thread (``response:THREAD``), ns; of none: the largest of all. What it
     prints goes to ``output``. Raises RunError: there is none."""
+    word, _, name = metric.partition(":")
     spec = ProgramSpec(command=tuple(command), duration=seconds)
-    with LocalTarget() as target, output_file(output) as file:
+    with output_file(output) as file:
         seen = watched(spec, file.fileno(), target, toolchain_of(target))
     if seen.stopped is not None:
         raise seen.stopped
