@@ -206,8 +206,7 @@ nb::dict decide_sporadic_one(std::int32_t processors, const TaskArray& tasks,
 }  // namespace
 
 void bind_simulator(nb::module_& m) {
-    nb::class_<Costs>(m, "Costs")
-        .def(nb::init<>())
+    nb::class_<Costs>(m, "OptionCosts")
         .def_rw("context_switch", &Costs::context_switch)
         .def_rw("migration", &Costs::migration)
         .def_rw("cache_reload", &Costs::cache_reload)
@@ -229,7 +228,7 @@ void bind_simulator(nb::module_& m) {
         .def_rw("cluster_size", &Options::cluster_size)
         .def_rw("threshold_numerator", &Options::threshold_numerator)
         .def_rw("threshold_denominator", &Options::threshold_denominator)
-        .def_rw("costs", &Options::costs)
+        .def_ro("costs", &Options::costs)
         .def_rw("arrival", &Options::arrival)
         .def_rw("seed", &Options::seed)
         .def_rw("sporadic_delay", &Options::sporadic_delay)

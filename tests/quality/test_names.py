@@ -22,7 +22,8 @@ pytestmark = pytest.mark.xdist_group("quality")
 
 @cache
 def modules() -> dict[Path, tuple[ast.AST, ...]]:
-    return {path: nodes(path.read_text()) for path in SOURCE.rglob("*.py")}
+    files = (path for kind in ("*.py", "_core.pyi") for path in SOURCE.rglob(kind))
+    return {path: nodes(path.read_text()) for path in files}
 
 
 def test_no_class_name_is_used_twice() -> None:

@@ -410,10 +410,8 @@ def core_options(scheduler: Scheduler, system: TaskSystem | None = None) -> _cor
             hint = "a fraction of two integers from 1 to 2^60"
             raise UsageError(f"the threshold is {above}/{below}", hint)
         options.threshold_numerator, options.threshold_denominator = above, below
-    costs = _core.Costs()
     for name, value in asdict(scheduler.costs).items():
-        setattr(costs, name, require_number(f"the cost {name}", value, least=0))
-    options.costs = costs
+        setattr(options.costs, name, require_number(f"the cost {name}", value, least=0))
     return options
 
 
