@@ -9,8 +9,7 @@ import zlib
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
-from deadbeat.base.kinds import KINDS
-from deadbeat.base.kinds.registry import folders_of, kind_of
+from deadbeat.base.kinds.registry import kind_at
 from deadbeat.base.model.errors import DataError, DeadbeatError
 from deadbeat.base.model.words import shown
 from deadbeat.base.store.derived import measured_files
@@ -63,7 +62,7 @@ def unpack(file: Path, runs: Path, given: str | None, *, fresh: bool) -> Path:
 def _check(part: Path, file: Path) -> None:
     """Raises DataError: it cannot be read."""
     try:
-        kind_of(next(name for name in KINDS if folders_of(name).holds(part))).show(part)
-    except (DeadbeatError, StopIteration) as error:
+        kind_at(part).show(part)
+    except DeadbeatError as error:
         text = str(error).replace(f"{part}/", "")
         raise DataError(f"{shown(str(file))} is damaged: {text}", "ask who sent it") from None

@@ -22,7 +22,7 @@ from deadbeat.base.model.words import Json, inside
 from deadbeat.base.report.document import flatten
 from deadbeat.base.store.derived import measured_files
 from deadbeat.base.store.files import atomic_write, copy_file, file_hash, part_path, read_json
-from deadbeat.base.store.place import HEADS, FolderState
+from deadbeat.base.store.place import FolderState
 from deadbeat.cli._output import envelope
 
 _MANIFEST, _STATEMENT_FILE = "manifest.sha256", "statement.json"
@@ -85,8 +85,7 @@ def bundle(kind: ExperimentKind, path: Path, out: Path) -> list[Path]:
     shown = kind.show(path)
     if shown.empty:
         raise UsageError(f"{path.name} holds no result yet", "measure first")
-    name = next((name for name in HEADS if (path / name).is_file()), "")
-    head = read_json(path / name, what="head", hint="measure again", tool=True) if name else {}
+    head = read_json(path / kind.folder.file, what="head", hint="measure again", tool=True)
     found = _Assessed(
         kind=kind.name,
         shown=shown,
@@ -228,34 +227,28 @@ def _not_covered(found: _Assessed) -> Iterator[str]:
 
 def _repeat(found: _Assessed) -> str:
     """A file of the command's parameters."""
-    tables: dict[str, Any] = {
-        "": {k: v for k, v in found.spec.items() if not isinstance(v, Mapping)}
-    }
-    for key, value in found.spec.items():
-        if key == "requirement":
-            tables |= {f"requirement.{json.dumps(id)}": each for id, each in value.items()}
-        elif isinstance(value, Mapping):
-            tables[key] = value
     gate = " --fail-on requirement" * bool(found.spec.get("requirement"))
-    if gate:
-        tables[""]["repeats"] = found.state.done
-    texts = [f"\n[{name}]\n" * bool(name) + _toml(table) for name, table in tables.items()]
+    tables = {key: value for key, value in found.spec.items() if isinstance(value, Mapping)}
+    asked = tables.pop("requirement", {})
+    tables |= {f"requirement.{json.dumps(id)}": each for id, each in asked.items()}
+    top = _toml(found.spec | ({"repeats": found.state.done} if gate else {}))
+    texts = [f"\n[{name}]\n{_toml(table)}" for name, table in tables.items()]
     return (
         f"# deadbeat {found.kind} --file repeat.toml{gate}\n"
         "# with the program, machine, kernel and settings of facts.txt; what is drawn by chance\n"
-        f"# has its seed here, or is drawn from the names of runs.\n{''.join(texts)}"
+        f"# has its seed here, or is drawn from the names of runs.\n{top}{''.join(texts)}"
     )
 
 
 def _toml(values: Mapping[str, Json]) -> str:
     """Keys with values and lists of values, in a form that TOML shares with JSON."""
-
-    def plain(value: Json) -> bool:
-        inner = value if isinstance(value, list) else [value]
-        return not any(isinstance(each, Mapping | list) for each in inner)
-
-    kept = {k: v for k, v in values.items() if v not in (None, [], {}) and plain(v)}
-    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in kept.items())
+    return "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}\n"
+        for key, value in values.items()
+        if value not in (None, [], {})
+        for inner in [value if isinstance(value, list) else [value]]
+        if not any(isinstance(each, Mapping | list) for each in inner)
+    )
 
 
 def _matrix() -> Iterator[str]:

@@ -171,7 +171,7 @@ def series_in(runs: Path, figure: str | None, machine: str | None = None) -> lis
         line = PastLine(result=each, metric=metric if cells else None, cells=cells)
         if each.counts and each.date and each.machine and cells:
             beside = groups.setdefault((each.kind, each.machine, each.system), [])
-            same = next((own for own in beside if _alike(own[-1].result, each)), None)
+            same = next((own for own in beside if not _other(own[-1].result, each)), None)
             if same and (same[-1].result.date, [*same[-1].cells]) == (each.date, [*cells]):
                 rest.append(line)  # a copy
                 continue
@@ -187,15 +187,11 @@ def series_in(runs: Path, figure: str | None, machine: str | None = None) -> lis
     return [*series, *([Series(number=None, lines=rest)] if rest else [])]
 
 
-def _alike(one: PastResult, two: PastResult) -> bool:
-    return one.settings == two.settings or not _other(one, two)
-
-
 def _other(one: PastResult, two: PastResult) -> list[str]:
     """How settings differ; what one of the two did not record is no difference."""
     both = one.settings.keys() & two.settings.keys()
     sides = ({key: each.settings[key] for key in sorted(both)} for each in (one, two))
-    return differences(*sides)
+    return differences(*sides) if one.settings != two.settings else []
 
 
 def _judge(series: Sequence[Series]) -> None:

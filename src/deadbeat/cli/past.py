@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import asdict, astuple, evolve, field, fields_dict, frozen
 
-from deadbeat.base.kinds import KINDS
-from deadbeat.base.kinds.registry import folders_of, kind_of
+from deadbeat.base.kinds.base import ExperimentKind
+from deadbeat.base.kinds.registry import kind_at, kind_of
 from deadbeat.base.model.comparison import Comparable, Subject
 from deadbeat.base.model.errors import DeadbeatError
 from deadbeat.base.model.grouping import grouped
@@ -190,7 +190,7 @@ def _metrics(kind: str) -> list[Json]:
 def _result_in(path: Path) -> tuple[PastResult, list[PastFigure]]:
     """A result and its figures; of one that cannot be read, why."""
     try:
-        return _known(next(name for name in KINDS if folders_of(name).holds(path)), path)
+        return _known(kind_at(path), path)
     except DeadbeatError as error:
         problem = str(error)
     except Exception as error:  # a stranger's folder holds anything
@@ -199,9 +199,8 @@ def _result_in(path: Path) -> tuple[PastResult, list[PastFigure]]:
     return PastResult(name=path.name, notes=(problem,)), []
 
 
-def _known(name: str, path: Path) -> tuple[PastResult, list[PastFigure]]:
-    kind = kind_of(name)
-    head = read_json(path / KINDS[name][1], what="result", hint=LIST_HINT)
+def _known(kind: ExperimentKind, path: Path) -> tuple[PastResult, list[PastFigure]]:
+    head = read_json(path / kind.folder.file, what="result", hint=LIST_HINT)
     figures: list[PastFigure] = []
     if kind.comparable is not None:
         subject, seen = observed.observed_alone(kind.comparable, path)
@@ -227,7 +226,7 @@ def _known(name: str, path: Path) -> tuple[PastResult, list[PastFigure]]:
     spec = {k: _named(v) for k, v in inside(head, "spec").items() if k not in _NO_SETTING}
     result = PastResult(
         name=path.name,
-        kind=name,
+        kind=kind.name,
         date=f"{began:%Y-%m-%dT%H:%M:%SZ}" if began else "",
         machine=_said(machine_name(platform)),
         system=", ".join(filter(None, system)),

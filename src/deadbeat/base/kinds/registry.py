@@ -27,15 +27,18 @@ def folders_of(name: str) -> FolderKind:
     return FolderKind(file, name, name if file == EXPERIMENT_FILE else "")
 
 
+def kind_at(folder: Path) -> ExperimentKind:
+    """The kind of the result in ``folder``; of none one that says what is wrong."""
+    return kind_of(next((name for name in KINDS if folders_of(name).holds(folder)), "contention"))
+
+
 def open_folder(path: Path | str) -> Any:
     """The results in ``path``: a `CampaignView`, or a `Stored` of another kind.
 
     Raises:
         DataError: No results are there, or they are damaged.
     """
-    folder = Path(path)
-    found = (name for name in KINDS if folders_of(name).holds(folder))
-    return kind_of(next(found, "contention")).open(folder)  # which says what is wrong
+    return kind_at(Path(path)).open(Path(path))
 
 
 def find(

@@ -106,7 +106,7 @@ def openmetrics(
     families: dict[tuple[str, str], dict[str, float]] = {}
     for row in rows:
         own = {**labels, **{key: f"{row[key]}" for key in keys if row.get(key) is not None}}
-        text = ",".join(f'{name}="{_label(value)}"' for name, value in own.items())
+        text = ",".join(f'{name}="{label_text(value)}"' for name, value in own.items())
         for key, value in row.items():
             if key in keys or isinstance(value, bool) or not isinstance(value, int | float):
                 continue
@@ -124,5 +124,5 @@ def openmetrics(
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _label(text: str) -> str:
+def label_text(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

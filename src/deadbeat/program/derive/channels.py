@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from deadbeat.base.model.words import count_of
 from deadbeat.program.derive.jobs import SURE_JOBS, ThreadJobs
 from deadbeat.program.derive.records import IMAGE, Recording, RecordKind
-from deadbeat.program.derive.switches import Times
+from deadbeat.program.derive.switches import Times, place_in
 from deadbeat.program.derive.tracks import NEVER, POLLS, SENDS, Track
 
 Rows = NDArray[np.void]
@@ -93,12 +93,11 @@ class Traffic:
         order = np.lexsort((rows["put"], rows["channel"], rows["receiver"], rows["sender"]))
         rows = rows[order]
         keys = np.column_stack([rows[n] for n in ("sender", "receiver", "channel")])
-        edges = np.flatnonzero(np.append(True, (np.diff(keys, axis=0) != 0).any(axis=1)))
-        ends = np.append(edges[1:], len(rows))
+        parts = np.split(rows, np.flatnonzero(np.diff(keys, axis=0).any(axis=1)) + 1)
         return {
-            tuple(keys[begin].tolist()): rows[begin:end]
-            for begin, end in zip(edges.tolist(), ends.tolist(), strict=True)
-            if end > begin
+            (int(one["sender"]), int(one["receiver"]), int(one["channel"])): part
+            for part in parts
+            for one in part[:1]
         }
 
     def wakers(self, receiver: int) -> Rows:
@@ -351,10 +350,10 @@ class _Traffic:
         found = [np.zeros(0, _TAKEN)]
         for tid, (mine, inode) in moves.items():
             rows = self.tracks[tid].of(RecordKind.TAKEN)
-            call = _within(mine, rows["ns"])
+            call = place_in(rows["ns"], mine["at"], mine["until"])
             each = np.zeros(len(rows), _TAKEN)
             each["socket"], each["ns"] = rows["a"], rows["ns"]
-            each["inode"] = np.where(call >= 0, inode[call], 0) if len(mine) else 0
+            each["inode"] = np.append(inode, 0)[call]
             found.append(each)
         return np.sort(np.concatenate(found), order=("socket", "ns"))
 
@@ -363,16 +362,15 @@ class _Traffic:
         rows = track.of(RecordKind.SENT, RecordKind.TAKEN)
         rows = rows[rows["b"] > 0]  # else nothing was moved, or it was looked at (MSG_PEEK)
         ready, dropped = track.of(RecordKind.READY), track.of(RecordKind.DROPPED)
-        call = _within(moves, rows["ns"])
-        known = call >= 0
+        call = place_in(rows["ns"], moves["at"], moves["until"])
         found = np.zeros(len(rows), _MOVE)
         found["tid"], found["channel"], found["count"] = track.thread.tid, -1, rows["b"]
         found["until"] = found["order"] = rows["ns"]
         found["out"] = rows["kind"] == RecordKind.SENT
-        begins = moves["at"][call] if len(moves) else np.zeros(len(rows), int)
         before = np.append(0, rows["ns"][:-1])  # of the same call: sendmmsg
-        found["at"] = np.where(known, np.maximum(begins, before), rows["ns"])
-        numbers = np.where(known, inode[call], 0) if len(moves) else np.zeros(len(rows), int)
+        begins = np.maximum(np.append(moves["at"], 0)[call], before)
+        found["at"] = np.where(call >= 0, begins, rows["ns"])
+        numbers = np.append(inode, 0)[call]
         took = np.flatnonzero(~found["out"])
         found["channel"][took] = self._of_sockets(rows["a"][took], rows["ns"][took])
         gone = np.flatnonzero(found["out"])
@@ -436,14 +434,6 @@ def shared_memory(recording: Recording) -> Iterator[str]:
         if pids[1:]:
             who = ", ".join(names.get(pid, str(pid)) for pid in sorted(pids))
             yield f"what {who} share in {file}: memory needs no call"
-
-
-def _within(moves: Rows, at: Times) -> NDArray[np.int64]:
-    """Place of the call that an instant is in; -1: in none."""
-    last = np.searchsorted(moves["at"], at, "right") - 1
-    if not len(moves):
-        return last
-    return np.where((last >= 0) & (at <= moves["until"][np.maximum(last, 0)]), last, -1)
 
 
 def _between(at: Times, moves: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from deadbeat.base.model.words import time_text
 from deadbeat.program.derive.arrivals import Grid, fit
 from deadbeat.program.derive.records import IN_INTERRUPT, NEXT, RecordKind
-from deadbeat.program.derive.switches import OWN, Times
+from deadbeat.program.derive.switches import OWN, Times, place_in
 from deadbeat.program.derive.tracks import NEVER, PARKED, POLLS, SENDS, Site, Track
 
 #: Jobs below this number leave the kind of arrival unsure, and a thread that ended is not judged.
@@ -172,11 +172,7 @@ def jobs_of(track: Track, place: int, what: str) -> ThreadJobs:
     rows["lock_wait"] = _sums(inside["enter"], lengths, rows)
     blocks = track.blocks
     held = inside[locks]
-    free = np.ones(len(blocks), bool)
-    if len(held):
-        last = np.searchsorted(held["enter"], blocks["enter"], "right") - 1
-        free = (last < 0) | (blocks["enter"] > held["exit"][np.maximum(last, 0)])
-    away = blocks[free]
+    away = blocks[place_in(blocks["enter"], held["enter"], held["exit"]) < 0]
     rows["suspension"] = _sums(away["enter"], away["wake"] - away["enter"], rows)
     sleep = np.where(timed, rows["release"] - rows["before"], 0).astype(float)
     whole = rows["begin"] <= rows["end"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from attrs import evolve, frozen
@@ -18,7 +18,7 @@ from deadbeat.program.derive.beside import Bystander, beside, nice_of
 from deadbeat.program.derive.outside import BUSY
 from deadbeat.program.derive.records import REAL_TIME, Recording
 from deadbeat.program.derive.sections import lock_spans
-from deadbeat.program.derive.switches import Times, switches_of
+from deadbeat.program.derive.switches import Times, place_in, switches_of
 from deadbeat.program.derive.tasks import DerivedRun, DerivedTask
 from deadbeat.program.derive.tracks import NEVER, Track
 from deadbeat.sched.program import COMPUTE, LOCK, OP, SUSPEND, UNLOCK, WAKE
@@ -191,7 +191,7 @@ def replica(recording: Recording, derived: DerivedRun) -> Replica:
         for waker in {*mine["waker"].tolist()} & {*rows} - {tid}:
             theirs = np.flatnonzero(mine["waker"] == waker)
             at = mine["release"][theirs]
-            inside = _job_at(rows[waker], at) >= 0
+            inside = place_in(at, rows[waker]["begin"], rows[waker]["end"]) >= 0
             woken[tid][theirs[inside]] = True
             marks[waker].append(_marks(WAKE, place[tid], at[inside]))
     switches = switches_of(recording)
@@ -277,15 +277,6 @@ def _loads(task: DerivedTask, tracks: Mapping[int, Track]) -> bool:
     return not task.rests and track.thread.cpu_ns > BUSY * track.end
 
 
-def _job_at(rows: Ops, at: Times) -> Times:
-    """Place of the job in which each instant lies; -1: in none."""
-    if not len(rows):
-        return np.full(len(at), -1)
-    place = np.searchsorted(rows["begin"], at, "right") - 1
-    inside = (place >= 0) & (at <= rows["end"][np.maximum(place, 0)])
-    return np.where(inside, place, -1)
-
-
 @frozen(kw_only=True, eq=False)
 class _SeenThread:
     """What was recorded of a thread. ``marks``: of the threads that it wakes; ``held``: lock, from,
@@ -339,20 +330,16 @@ class _SeenThread:
     def _ops(self) -> tuple[Ops, Times]:
         """Operations of all jobs, and the number of those of each."""
         track, rows = self.track, self.rows
-        spans = self.held[_job_at(rows, self.held[:, 1]) >= 0]
-        ends = np.minimum(spans[:, 2], rows["end"][_job_at(rows, spans[:, 1])])
+        job_at = partial(place_in, begins=rows["begin"], ends=rows["end"])
+        spans = self.held[job_at(self.held[:, 1]) >= 0]
+        ends = np.minimum(spans[:, 2], rows["end"][job_at(spans[:, 1])])
         spans, ends = spans[ends > spans[:, 1]], ends[ends > spans[:, 1]]  # got as it waits again
         # Stretches in which it waited, but for locks, as `derive.jobs` counts them.
         locks = [number for number, site in enumerate(track.sites) if site.what == "lock"]
         held = track.waits[np.isin(track.waits["site"], locks) & (track.waits["exit"] != NEVER)]
         lengths = track.blocks["wake"] - track.blocks["enter"]
         blocks: Ops = track.blocks[lengths >= _SUSPENDS_NS]
-        if not len(held) or not len(blocks):
-            away = blocks
-        else:
-            last = np.searchsorted(held["enter"], blocks["enter"], "right") - 1
-            free: Ops = blocks[(last < 0) | (blocks["enter"] > held["exit"][np.maximum(last, 0)])]
-            away = free
+        away = blocks[place_in(blocks["enter"], held["enter"], held["exit"]) < 0]
         every = [
             *self.marks,
             _marks(LOCK, spans[:, 0], spans[:, 1], order=1),
@@ -360,7 +347,7 @@ class _SeenThread:
             _marks(SUSPEND, 0, away["enter"], away["wake"] - away["enter"]),
         ]
         found = np.concatenate(every)
-        place = _job_at(rows, found["at"])
+        place = job_at(found["at"])
         # the end of each job is a mark, too: what it computes until then
         found = np.concatenate([found[place >= 0], _marks(COMPUTE, 0, rows["end"], order=2)])
         place = np.concatenate([place[place >= 0], np.arange(len(rows))])

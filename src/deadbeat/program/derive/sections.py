@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from deadbeat.program.derive.jobs import events_of
 from deadbeat.program.derive.records import IN_INTERRUPT, SHARED, RecordKind, Row, in_order
+from deadbeat.program.derive.switches import place_in
 from deadbeat.program.derive.tracks import NEVER, PARKED, Site, Track
 
 _PROTOCOLS = ("none", "inherit", "protect")
@@ -233,9 +234,8 @@ def _sections(
         if rows is None:
             most = 0
         else:
-            place = np.searchsorted(rows["before"], begin, "right") - 1
-            within = place[(place >= 0) & (begin < rows["end"][np.maximum(place, 0)])]
-            counts = np.bincount(within, minlength=len(rows))
+            place = place_in(begin, rows["before"], rows["end"] - 1)
+            counts = np.bincount(place[place >= 0], minlength=len(rows))
             most = int(np.ceil(counts / rows["pieces"]).max())
         found[tid].append(
             DerivedSection(

@@ -16,6 +16,14 @@ Times = NDArray[np.int64]
 OWN = np.dtype([(name, "<i8" if name == "ns" else RECORD[name]) for name in RECORD.names or ()])
 
 
+def place_in(at: Times, begins: Times, ends: Times) -> Times:
+    """Place of the stretch that each instant lies in, of those in order; -1: in none."""
+    if not len(begins):
+        return np.full(len(at), -1)
+    place = np.searchsorted(begins, at, "right") - 1
+    return np.where((place >= 0) & (at <= ends[place]), place, -1)
+
+
 def gaps_of(recording: Recording) -> Times:
     """From when to when, since the recording's begin, records are missing: they were too many, or
     a CPU's were lost since its last one before; both columns in order."""

@@ -16,7 +16,14 @@ from deadbeat.program.derive.records import (
     RecordKind,
     in_order,
 )
-from deadbeat.program.derive.switches import Times, gaps_of, runs_of, since_begin, switches_of
+from deadbeat.program.derive.switches import (
+    Times,
+    gaps_of,
+    place_in,
+    runs_of,
+    since_begin,
+    switches_of,
+)
 
 #: A wait: at which site (place in ``Track.sites``), when; ``blocked``: it left its CPU; when and by
 #: whom it was woken (0: not seen); expiry of its timer (0: none); what the call returned.
@@ -221,11 +228,12 @@ class Track:
     def waits(self) -> NDArray[np.void]:
         calls = _calls(self)
         shim = _shim_waits(self)
-        inside = _within(calls["enter"], shim)
+        inside = place_in(calls["enter"], shim["enter"], shim["exit"]) >= 0
         found = np.concatenate([calls[~inside], shim])
         found = np.sort(found, order="enter")
         _fill(self, found)
-        lone = self.blocks[~_within(self.blocks["enter"], found)]
+        alone = place_in(self.blocks["enter"], found["enter"], found["exit"]) < 0
+        lone = self.blocks[alone]
         calls, asleep = self.of(RecordKind.ENTER)["a"], self.thread.sleeps_in
         name = "" if asleep in calls else self.names.get(asleep, "")
         lone["site"] = self.site(Site("unknown", name or "a call that is not traced", 0))
@@ -239,14 +247,6 @@ class Track:
         begins, ends = self.gaps.T
         over = np.searchsorted(begins, end) - np.searchsorted(ends, begin, "right")
         return np.asarray(over == 0)
-
-
-def _within(at: Times, waits: NDArray[np.void]) -> NDArray[np.bool_]:
-    """Which of ``at`` lie in one of ``waits``."""
-    if not len(waits):
-        return np.zeros(len(at), bool)
-    last = np.searchsorted(waits["enter"], at, "right") - 1
-    return np.asarray((last >= 0) & (at <= waits["exit"][np.maximum(last, 0)]))
 
 
 def _calls(track: Track) -> NDArray[np.void]:

@@ -83,8 +83,7 @@ def note(
     runs: Path, own: Attempt, wanted: Sequence[Requirement], found: Sequence[CountedRun]
 ) -> None:
     """Adds a run."""
-    for each in found:
-        asked = next(one for one in wanted if one.id == each.id)
+    for asked, each in zip(wanted, found, strict=True):
         _add(runs, AttemptRun(of=own, asked=_asked(asked), thread=asked.of, run=each))
 
 

@@ -88,8 +88,8 @@ def begin(asked: Begin) -> Begun:
         spec = _in_turns(spec, asked)
     target = opened(asked)
     pids, learns, locks = _process(asked, spec, on, target)
-    spec = evolve(spec, stop=False)
-    spec, lasts = keeping.as_begun(spec, on)
+    begun, lasts = (read(ProgramSpec, on.spec) if on else spec), spec.duration
+    spec = evolve(spec, stop=False, pid=begun.pid, duration=begun.duration)
     if spec.tries and spec.pid[1:]:
         raise UsageError("--try changes one process", "give one --pid")
     if spec.tries and (target is None or target.boot_s):
@@ -149,7 +149,8 @@ def begin(asked: Begin) -> Begun:
     )
     then = None
     if spec.keep and target and is_here(target):
-        locks += keeping.locked(store.path / keeping.KEPT / keeping.STATE, f"for {store.path.name}")
+        state = store.path / keeping.KEPT / keeping.STATE
+        locks.append(keeping.locked(state, f"for {store.path.name}"))
         then = partial(keeping.keep_on, pids, lasts, store, toolchain_of(target), locks)
     return Begun(experiment=experiment, beside=spec.beside, then=then)
 
@@ -231,7 +232,7 @@ def _process(
         _comm(pid, target)
     if is_here(target):
         locks = [keeping.locked(Path(f"/proc/{pid}"), f"process {pid}") for pid in pids]
-        return pids, learns, [each for one in locks for each in one]
+        return pids, learns, locks
     if on is not None:
         said = keeping.fetch(on, target, stop=spec.stop)
         for line in (*[said] * bool(said), *kept.absorb(on.path, target)):

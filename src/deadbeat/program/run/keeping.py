@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import frozen
 
 from deadbeat.base.kinds.base import Begin
 from deadbeat.base.model.errors import DeadbeatError, TargetError, UsageError
@@ -283,7 +283,7 @@ def process_of(
     return (before,) if lives else given, bool(given) and not lives
 
 
-def locked(path: Path, what: str) -> list[int]:
+def locked(path: Path, what: str) -> int:
     """Descriptor of a lock that this process, and what it becomes, has until its end.
     Raises DeadbeatError: another has it."""
     descriptor = -1
@@ -296,15 +296,7 @@ def locked(path: Path, what: str) -> list[int]:
         raise DeadbeatError(f"another deadbeat watches {what}", "end that one first") from None
     except OSError as error:
         raise DeadbeatError(f"{path} cannot be locked: {error.strerror}") from error
-    return [descriptor]
-
-
-def as_begun(spec: ProgramSpec, on: ProgramStore | None) -> tuple[ProgramSpec, float | None]:
-    """With what it was begun with, and for how long it goes on from now."""
-    if on is None:
-        return spec, spec.duration
-    begun = read(ProgramSpec, on.spec)
-    return evolve(spec, pid=begun.pid, duration=begun.duration), spec.duration
+    return descriptor
 
 
 def keep_on(

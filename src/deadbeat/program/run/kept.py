@@ -16,6 +16,7 @@ from deadbeat.base.model.lateness import MissCause, causes_words, counted
 from deadbeat.base.model.specification import read
 from deadbeat.base.model.words import Json, count_of, duration, time_text
 from deadbeat.base.report.document import Column, Table, records
+from deadbeat.base.report.machines import label_text
 from deadbeat.base.store.files import atomic_write
 from deadbeat.machine.targets.base import Target
 from deadbeat.machine.targets.local import LocalTarget
@@ -303,10 +304,6 @@ def _window(
     return recording.end_ns
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"")
-
-
 def _write_causes(store: ProgramStore, runs: Sequence[ProgramRun]) -> None:
     """Lines for the keeper's file for a collector."""
     name = "deadbeat_misses_by_cause_total"
@@ -316,7 +313,7 @@ def _write_causes(store: ProgramStore, runs: Sequence[ProgramRun]) -> None:
     lines = [f"# HELP {name} Late jobs in windows by cause.", f"# TYPE {name} counter"]
     for (task, cause), count in sorted(many.items()):
         labels = {"process": store.path.name, "thread": task, "cause": cause}
-        text = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
+        text = ",".join(f'{key}="{label_text(value)}"' for key, value in labels.items())
         lines.append(f"{name}{{{text}}} {count}")
     atomic_write(store.path / KEPT / "causes", "".join(f"{line}\n" for line in lines * bool(many)))
 
@@ -325,22 +322,17 @@ def absorb(path: Path, there: Target | None = None) -> Iterator[str]:
     """Makes runs of all windows in a result; says which it could not. ``there``: the machine that
     has the program's files; None: this one."""
     store, folder = ProgramStore.open(path), path / KEPT
-    spec = read(ProgramSpec, store.spec)
+    found, spec = kept_of(store, ()), read(ProgramSpec, store.spec)
+    threads = found.threads if found else ()
+    known = {each.name: each.deadline_ns for each in threads if each.deadline_ns}
     with ExitStack() as held:
         target = there or held.enter_context(LocalTarget())
         with suppress(DeadbeatError):  # another writes: next time
             keep_maps(store, target)
         before = _until(store)
         for facts in sorted(folder.glob("*.facts")):
-            found = kept_of(store, ())
-            known = (
-                {each.name: each.deadline_ns for each in found.threads if each.deadline_ns}
-                if found
-                else {}
-            )
             try:
-                wanted = {**known, **dict(spec.deadline)}
-                before = _window(store, facts, wanted, target, before)
+                before = _window(store, facts, known | dict(spec.deadline), target, before)
             except (ValueError, LookupError, TypeError, DeadbeatError) as error:
                 yield f"a window is not looked at: {facts.stem}: {error}"
                 if isinstance(error, DeadbeatError):  # no room, or another writes: later

@@ -34,46 +34,35 @@ class Proof:
 
 def prove(target: Target, made: Toolchain) -> tuple[Proof, ...]:
     """What the self-test shows; it takes two seconds and more."""
+
+    def only(passed: bool | None, words: str) -> tuple[Proof, ...]:
+        return (Proof(name="injected lateness", passed=passed, words=words),)
+
     if target.boot_s or not is_here(target):
-        text = "the self-test is of this machine, not of another one"
-        return (Proof(name="injected lateness", passed=None, words=text),)
-    command = (str(tool_program(made, "injector")),)
+        return only(None, "the self-test is of this machine, not of another one")
+    spec = ProgramSpec(command=(str(tool_program(made, "injector")),), name=_NAME)
     with tempfile.TemporaryFile() as output:
         try:
-            watch = watched(
-                ProgramSpec(command=command, name=_NAME), output.fileno(), target, made, ORIGINAL
-            )
+            watch = watched(spec, output.fileno(), target, made, ORIGINAL)
         except DeadbeatError as error:
-            return (Proof(name="injected lateness", passed=False, words=str(error)),)
+            return only(False, str(error))
         output.seek(0)
         own = np.array([line.split()[1] for line in output.read().decode().splitlines()], np.int64)
-    derived = derive(watch.recording, deadlines={_NAME: _PERIOD})
-    jobs = derived.jobs.get(_NAME)
-    if jobs is None or not len(own):
-        text = "no job of a program with known jobs was found"
-        return (Proof(name="injected lateness", passed=False, words=text),)
-    release, end, _ = single_jobs(jobs, _PERIOD)
-    return (*_compared(own, end - release),)
-
-
-def _compared(own: np.ndarray, seen: np.ndarray) -> list[Proof]:
-    """What the program says of its jobs, beside what was seen of them. What holds a job up after
-    it has looked at the clock is seen, and right."""
-    same = len(own) == len(seen)
-    late = own > _PERIOD
-    if same:
-        found = int((late & (seen > _PERIOD)).sum())
-        wrong = int((~late & (seen > _PERIOD) & (seen - own < _APART)).sum())
-        text = (
-            f"{found} of {late.sum()} late jobs of {len(own)} were found, {wrong} more called late"
-        )
-        borders = int((np.abs(own - _PERIOD) < _APART).sum())
-        right = found >= late.sum() - borders and wrong <= borders
-    else:
-        right, text = False, f"{len(seen)} of {len(own)} jobs were seen"
-    injected = Proof(name="injected lateness", passed=right, words=text)
-    if not same:
-        return [injected]
+    jobs = derive(watch.recording, deadlines={_NAME: _PERIOD}).jobs.get(_NAME)
+    release, end, _ = single_jobs(jobs, _PERIOD) if jobs else (own[:0],) * 3
+    seen = end - release
+    if not len(own) or len(own) != len(seen):
+        return only(False, f"{len(seen)} of {len(own)} jobs were seen")
+    late, called = own > _PERIOD, seen > _PERIOD
+    found = int((late & called).sum())
+    # What holds a job up after it has looked at the clock is seen, and right.
+    wrong = int((~late & called & (seen - own < _APART)).sum())
+    borders = int((np.abs(own - _PERIOD) < _APART).sum())
+    right = found >= late.sum() - borders and wrong <= borders
+    text = f"{found} of {late.sum()} late jobs of {len(own)} were found, {wrong} more called late"
     apart = int(np.median(np.abs(seen - own)))
     clock = f"half of the responses are within {time_text(apart)} of the program's own clock"
-    return [injected, Proof(name="clock of the trace", passed=apart <= _APART, words=clock)]
+    return (
+        *only(right, text),
+        Proof(name="clock of the trace", passed=apart <= _APART, words=clock),
+    )

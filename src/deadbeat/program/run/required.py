@@ -11,7 +11,7 @@ from attrs import asdict, evolve, frozen
 from numpy.typing import NDArray
 
 from deadbeat.base.model.words import Json, count_of, duration, time_text
-from deadbeat.base.report.document import Column, Table
+from deadbeat.base.report.document import Column, Table, detail
 from deadbeat.base.report.machines import CaseVerdict, Verdicted
 from deadbeat.base.stats import sequential
 from deadbeat.base.stats.sequential import Bursts
@@ -20,7 +20,7 @@ from deadbeat.program.derive.ages import DataPath
 from deadbeat.program.derive.jobs import bursts, single_jobs
 from deadbeat.program.derive.tasks import DerivedRun
 from deadbeat.program.run.requirement import Requirement, percent
-from deadbeat.program.run.traced import TracedProgram
+from deadbeat.program.run.traced import TracedProgram, time_column
 
 NONE = Bursts()
 #: Without a job for this many of its largest gaps, and for this part of the run, is no pause.
@@ -398,36 +398,25 @@ def cases(found: Sequence[Required]) -> Iterator[Verdicted]:
         )  # fmt: skip
 
 
-def table(found: Sequence[Required]) -> Table:
-    def column(key: str, heading: str, **more: Any) -> Column:
-        return Column(key=key, heading=heading, **more)
+def _some(key: str, heading: str, **more: Any) -> Column:
+    return Column(key=key, heading=heading, value=lambda each: getattr(each, key) or None, **more)
 
+
+def table(found: Sequence[Required]) -> Table:
     columns = (
-        column("id", "requirement", words=True),
-        column(
-            "requirement",
-            "what",
-            words=True,
-            terminal=False,
-            value=lambda each: each.requirement.words,
-        ),
-        column("verdict", "verdict", words=True),
-        column("jobs", "jobs", value=lambda each: each.jobs or None),
-        column("late", "late", value=lambda each: each.late if each.jobs else None),
-        column("bursts", "bursts", value=lambda each: each.bursts or None, spare=True),
-        column("longest", "longest burst", value=lambda each: each.longest or None, spare=True),
-        column(
-            "weight",
-            "weight",
-            value=lambda each: each.weight or None,
-            format=lambda value: f"{value:.3g}",
-            spare=True,
-        ),
-        column("allowed", "allowed", value=lambda each: each.allowed or None, format=percent),
-        column("at_most", "at most", format=percent_of),
-        column("worst_ns", "worst", format=time_text),
-        column("attempts", "attempts", spare=True),
-        column("why", "why", words=True, long=True, page=True, terminal=False),
+        Column(key="id", heading="requirement", words=True),
+        detail("requirement", "what", value=lambda each: each.requirement.words, words=True),
+        Column(key="verdict", heading="verdict", words=True),
+        _some("jobs", "jobs"),
+        Column(key="late", heading="late", value=lambda each: each.late if each.jobs else None),
+        _some("bursts", "bursts", spare=True),
+        _some("longest", "longest burst", spare=True),
+        _some("weight", "weight", format="{:.3g}".format, spare=True),
+        _some("allowed", "allowed", format=percent),
+        Column(key="at_most", heading="at most", format=percent_of),
+        time_column("worst_ns", "worst"),
+        Column(key="attempts", heading="attempts", spare=True),
+        detail("why", "why", words=True, long=True),
     )
     return Table(name="requirements", columns=columns, rows=found, title="Requirements")
 

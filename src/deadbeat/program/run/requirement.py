@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from attrs import fields_dict, frozen
+from attrs import frozen
 
 from deadbeat.base.model import rules
 from deadbeat.base.model.words import Json, nearest, shown, time_text
@@ -70,14 +70,14 @@ class Requirements:
 
     @staticmethod
     def plain(found: tuple[Requirement, ...]) -> dict[str, Json]:
-        return {each.id: dict(_plain(each)) for each in found}
-
-
-def _plain(found: Requirement) -> Iterator[tuple[str, Json]]:
-    for key in _KEYS:
-        if value := getattr(found, key):
-            kept = [*value] if key == "rules" else f"{value}ns" if key == "within" else value
-            yield key, kept
+        return {
+            each.id: {
+                key: [*value] if key == "rules" else f"{value}ns" if key == "within" else value
+                for key in _KEYS
+                if (value := getattr(each, key))
+            }
+            for each in found
+        }
 
 
 def _name(value: Any) -> str:
@@ -109,7 +109,6 @@ _KEYS = {
     "rules": rules.ListOf(_rule, "a list of rules", "page-fault", rules.unique).parse,
     "proved": rules.Flag().parse,
 }
-assert {"id", *_KEYS} == {*fields_dict(Requirement)}
 
 
 def _parsed(id: str, table: Any) -> Requirement:

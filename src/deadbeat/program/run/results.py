@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +23,7 @@ from deadbeat.base.experiment.folders import RunFolders
 from deadbeat.base.model.comparison import Subject
 from deadbeat.base.model.errors import DataError, UsageError
 from deadbeat.base.model.finding import Finding
+from deadbeat.base.model.grouping import grouped
 from deadbeat.base.model.histogram import Histogram, pool
 from deadbeat.base.model.run import StoredRun
 from deadbeat.base.model.specification import read
@@ -488,12 +490,8 @@ def _with_rules(found: TracedProgram, runs: Iterable[ProgramRun]) -> TracedProgr
 def summarise(store: ProgramStore) -> ProgramSummary:
     every = list(store.runs())
     runs, worst = originals(every), worst_run(store)
-    groups: dict[tuple[int, str, int, int, int], list[TaskRun]] = {}
-    for run in runs:
-        for each in run.tasks if run.valid else ():
-            place = (each.task, each.name, each.cpu, each.period_ns, each.deadline_ns)
-            if each.response.total:
-                groups.setdefault(place, []).append(each)
+    marked = (each for run in runs if run.valid for each in run.tasks if each.response.total)
+    groups = grouped(marked, attrgetter("task", "name", "cpu", "period_ns", "deadline_ns"))
     cells = []
     for (task, name, cpu, period, deadline), group in sorted(groups.items()):
         response = pool([each.response for each in group])

@@ -89,7 +89,10 @@ def joined(
     change: ProgramChange = ORIGINAL,
 ) -> Watched:
     """Watch processes, which go on as they were, until all end or Ctrl-C."""
-    with Recorder(target, toolchain) as recorder, _placer(change, target, toolchain) as placer:
+    with (
+        Recorder(target, toolchain) as recorder,
+        Placer(target, toolchain, change.placings) as placer,
+    ):
         if recorder.blind:
             raise TargetError(
                 f"--pid {pids[0]} cannot be watched: {recorder.missing[0]}", "be root"
@@ -146,7 +149,7 @@ def watched(
                 and not (blind or change.inherit or change.memory or change.slack_ns),
             )
         )
-        placer = held.enter_context(_placer(change, target, toolchain))
+        placer = held.enter_context(Placer(target, toolchain, change.placings))
         quotas = Quotas(target)
 
         def begin(pid: int) -> None:
@@ -255,10 +258,6 @@ def _end_rest(recording: Recording) -> None:
     if names := [processes[pid].name for pid in end_rest(known)]:
         text = ", ".join(dict.fromkeys(names))
         os.write(2, f"deadbeat: ended what had left the program's session: {text}\n".encode())
-
-
-def _placer(change: ProgramChange, target: Target, toolchain: Toolchain) -> Placer:
-    return Placer(target, toolchain, change.placings)
 
 
 def since(recording: Recording, placed: Placed) -> Recording:
