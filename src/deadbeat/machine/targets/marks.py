@@ -68,7 +68,7 @@ class Marks:
     def jobs(self, task: MarkedTask) -> NDArray[np.void]:
         """Its records in order of release."""
         mine = self.records[self.records["task"] == task.number]
-        return mine[np.argsort(mine["release"], kind="stable")]
+        return np.asarray(mine[np.argsort(mine["release"], kind="stable")])
 
 
 def skipped(release: NDArray[np.int64], period_ns: int) -> NDArray[np.int64]:
