@@ -61,8 +61,6 @@ GRACE_S = 1.0
 _SWEEP_S = 0.01
 #: Between looks at whether it stood still, and how long it must have.
 _LOOK_S, _STOOD_S = 0.25, 0.5
-#: A shell's statuses above are of signals.
-_BY_SIGNAL = 128
 #: What lives so much longer sleeps in the kernel.
 _SWEEP_MOST_S = 5.0
 
@@ -73,6 +71,11 @@ def shared_path(stem: str, size: int = 0) -> Path:
     fits = os.access(shared, os.W_OK) and shutil.disk_usage(shared).free >= size
     folder = shared if fits else Path(tempfile.gettempdir())
     return folder / f"{stem}-{os.getpid()}-{os.urandom(6).hex()}"
+
+
+def of_shell(status: int) -> int:
+    """A status as `subprocess` has it, of a shell's: 128 and the number of a signal."""
+    return 128 - status if status - 128 in signal.valid_signals() else status
 
 
 def ended_words(status: int) -> str:
@@ -383,6 +386,5 @@ class TargetProgram:
                 status = self._process.close().returncode
             self._process.kill()
             os.write(2, self._process.stderr().encode())
-            # a shell there says it so of a signal
-            self.status = _BY_SIGNAL - status if status > _BY_SIGNAL else status
+            self.status = of_shell(status)
         return self.status

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
@@ -31,7 +30,13 @@ from deadbeat.base.model.errors import DeadbeatError, UsageError
 from deadbeat.base.model.words import count_of
 from deadbeat.base.store.files import atomic_write, read_bytes
 from deadbeat.base.store.place import BESIDE_LOG
-from deadbeat.machine.targets.guarded import GuardedProgram, ended_words, found, shared_path
+from deadbeat.machine.targets.guarded import (
+    GuardedProgram,
+    ended_words,
+    found,
+    of_shell,
+    shared_path,
+)
 
 K = TypeVar("K")
 R = TypeVar("R")
@@ -108,9 +113,7 @@ class _Beside:
             status = self._program.close()
             known = self._starts.stat() if self._starts.exists() else None
             after = (known.st_mtime if known else time.time()) - self._began
-            # A shell says of a signal that it is 128 and its number.
-            signalled = status - 128 in signal.valid_signals()
-            ended = f"{ended_words(128 - status if signalled else status)} after {after:.1f} s"
+            ended = f"{ended_words(of_shell(status))} after {after:.1f} s"
             self._note(f"ended {ended}", failures=int(status > 0))
             raise DeadbeatError(
                 f"{self._name} ended {ended}, during a run; that run is not kept",

@@ -58,7 +58,7 @@ class Bisected:
     def changes(self) -> bool:
         """Whether there is a change for the worse."""
         none, ended = self.search.chances[0], self.search.ended
-        return ended == "proved" or (bool(self.runs) and none <= NONE and ended != "wrong")
+        return ended == "proved" or bool(none <= NONE and ended != "wrong")
 
     @property
     def named(self) -> tuple[Commit, ...]:

@@ -60,7 +60,6 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 @define(eq=False, slots=False)
 class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
-    paced = True
     _known: Bisected
     _source: Path
     _booted: dict[int, float] = field(factory=dict, init=False)
@@ -178,41 +177,36 @@ class BisectExperiment(FolderExperiment[BisectKey, BisectRun]):
         else:
             words = tuple(word.replace(NAME, commit.sha) for word in words)
         try:
-            return figure(self._target, self._programs, spec, words, folder)
+            return self._once(words, folder)
         except RunError:
             if attempts == 1:
                 raise
             return self._figure(place, attempts - 1)
 
-
-def figure(
-    target: LocalTarget,
-    programs: Programs,
-    spec: BisectSpec,
-    command: Sequence[str],
-    folder: Path,
-) -> float:
-    """The figure of one run. Raises RunError: it has none."""
-    word, _, name = spec.metric.partition(":")
-    if word in TRACED:
-        words = ("env", "-C", str(folder), *command)
-        traced = import_module(_RUN).figure
-        return float(traced(target, words, spec.duration, spec.metric, programs.scratch))
-    ran = programs.run(command, folder, programs.scratch, spec.duration)
-    if ran.ended and ran.status:
-        raise RunError(f"it ended {ended_words(ran.status)}{said(programs.scratch)}")
-    if word == "wall" and not ran.ended:
-        raise RunError("it did not end within --duration: its time from start to end is not known")
-    value = {"cpu": ran.cpu_s, "wall": ran.wall_s}.get(word)
-    if value is None:
-        text = programs.scratch.read_text(errors="replace")
-        numbers = re.findall(rf"(?<![\w]){re.escape(name)}\s*[:=]?\s*({_NUMBER})", text)
-        if not numbers:
-            raise RunError(f"it prints no number behind {shown(name)}")
-        value = float(numbers[-1])
-    if not 0 < value < math.inf:
-        raise RunError(f"{spec.figure} is {value:g}, which has no logarithm")
-    return value
+    def _once(self, command: Sequence[str], folder: Path) -> float:
+        """Raises RunError: the run has no figure."""
+        spec, programs, scratch = self._known.spec, self._programs, self._programs.scratch
+        word, _, name = spec.metric.partition(":")
+        if word in TRACED:
+            words = ("env", "-C", str(folder), *command)
+            traced = import_module(_RUN).figure
+            return float(traced(self._target, words, spec.duration, spec.metric, scratch))
+        ran = programs.run(command, folder, scratch, spec.duration)
+        if ran.ended and ran.status:
+            raise RunError(f"it ended {ended_words(ran.status)}{said(scratch)}")
+        if word == "wall" and not ran.ended:
+            raise RunError("it did not end within --duration: its time to the end is not known")
+        if word == "stdout":
+            text = scratch.read_text(errors="replace")
+            numbers = re.findall(rf"(?<![\w]){re.escape(name)}\s*[:=]?\s*({_NUMBER})", text)
+            if not numbers:
+                raise RunError(f"it prints no number behind {shown(name)}")
+            value = float(numbers[-1])
+        else:
+            value = ran.cpu_s if word == "cpu" else ran.wall_s
+        if not 0 < value < math.inf:
+            raise RunError(f"{spec.figure} is {value:g}, which has no logarithm")
+        return value
 
 
 def _next_key(found: Bisected) -> BisectKey:
@@ -250,9 +244,6 @@ def _check(spec: BisectSpec, source: Path, asked: Begin) -> None:
         asked.say("CPU time is compared up to --duration, where a program has not ended before")
     if git(source, "status", "--porcelain", "--untracked-files=no").strip():
         asked.say("changes that are not committed stay as they are; they are not measured")
-    held = git(source, "ls-tree", "--full-tree", spec.range.rpartition(".")[2], ".gitmodules")
-    if held and "submodule" not in (spec.build or ""):
-        asked.say("submodules are empty in copies: let --build check them out")
 
 
 def begin(asked: Begin) -> Begun:

@@ -21,7 +21,7 @@ from deadbeat.base.model.errors import DataError, DeadbeatError, RunError, Usage
 from deadbeat.base.model.refused import hint_in, hint_of
 from deadbeat.base.model.words import shortened, shown, size
 from deadbeat.base.store.files import atomic_write, free_bytes, storing
-from deadbeat.machine.targets.guarded import ended_words, said
+from deadbeat.machine.targets.guarded import ended_words, of_shell, said
 from deadbeat.machine.targets.repeated import Programs, git
 from deadbeat.program.bisect.spec import LAB
 
@@ -176,16 +176,15 @@ class Trees:
             scratch = f"TMPDIR={tree / '.git'}"  # what a build that is ended leaves goes, too
             ran = programs.run(("env", scratch, "sh", "-c", self._build), place, log, None)
             if ran.status:
-                where = f"; see {log.parent.name}/{log.name} in the result"
+                status = of_shell(ran.status)
                 words = _SPENT.search(log.read_text(errors="replace"))
-                signalled = ran.status - 128 in signal.valid_signals()  # a shell says it so
-                status = 128 - ran.status if signalled else ran.status
                 why = f": {shortened(words[0].strip(), 160)}" if words else said(log)
-                why = f"build ended {ended_words(status)}{why}{where}"
+                where = f"{log.parent.name}/{log.name} in the result"
+                why = f"its build ended {ended_words(status)}{why}; see {where}"
                 if words or -status in _KILLED:
                     hint = hint_in(words[0] if words else "", _AGAIN, "choose another --runs")
-                    raise DeadbeatError(f"{commit}: its {why}", hint)
-                raise RunError(f"its {why}")
+                    raise DeadbeatError(f"{commit}: {why}", hint)
+                raise RunError(why)
             log.unlink()
 
 

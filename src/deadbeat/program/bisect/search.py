@@ -175,13 +175,6 @@ class Search:
         first, last, _ = self.likely
         return len(self.differences(first - 1, last, PROOF))
 
-    @property
-    def proved(self) -> bool:
-        """Whether one step has the change, and turns have shown it."""
-        effect = self.proof(_PROVED_TAIL)
-        shown = effect is not None and effect.sign == self.sign
-        return self.certain and shown and not self.turns % PROOF_BLOCKS
-
     def narrowed(self) -> Search:
         """Between the ends of the larger one of two changes, where a commit lies between them."""
         commits, _, number = self._values
@@ -207,7 +200,10 @@ class Search:
         if none <= NONE and ends.sign == -self.sign:
             return "wrong"
         same = none >= SURE or (none > NONE and -EQUAL < ends.low <= ends.high < EQUAL)
-        return "proved" if self.proved else "equal" if same else ""
+        effect = self.proof(_PROVED_TAIL)
+        if self.certain and effect and effect.sign == self.sign and not self.turns % PROOF_BLOCKS:
+            return "proved"
+        return "equal" if same else ""
 
     def next(self) -> tuple[str, tuple[int, ...]]:
         """Kind and commits of the block to run."""
