@@ -133,9 +133,10 @@ def _wait_end(descriptor: int) -> None:
 #: A tracefs that is ours alone, as in a machine of the lab.
 ALONE = """
 mount -t tracefs tracefs "$1" && i=$1/instances/deadbeat-$$ && mkdir "$i" || exit 1
+exec 9< "$i/tracing_on" # a test beside this one tidies up
 mount --bind "$i" /sys/kernel/tracing && shift && "$@"
 status=$?
-umount /sys/kernel/tracing && rmdir "$i"
+umount /sys/kernel/tracing && exec 9<&- && rmdir "$i"
 exit $status"""
 
 

@@ -28,8 +28,11 @@ for old in "$root"/instances/deadbeat-*; do sure "$old" "${old##*-}"; done
 i=$root/instances/deadbeat-$$
 trap 'exec 9<&-; sure "$i" none' EXIT
 trap 'exit 0' TERM
-why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
-exec 9< "$i/tracing_on"  # the kernel removes no instance that has an open file
+for try in 1 2 3; do
+    why=$(mkdir "$i" 2>&1) || give_up "an instance of event tracing is refused: $why"
+    # the kernel removes no instance that has an open file; until then another one may tidy it up
+    { command exec 9< "$i/tracing_on"; } 2>/dev/null && break
+done
 set_to() { { printf '%s' "$1" > "$2"; } 2>/dev/null; }
 set_to 0 "$i/tracing_on"
 set_to mono "$i/trace_clock" || give_up "the clock mono is refused"
