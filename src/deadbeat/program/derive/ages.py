@@ -62,8 +62,8 @@ class DataPath:
     reaction to them; times in ns. ``quantiles``: of ages and reactions, at `SHARES`. ``misses``:
     jobs with data older than ``deadline_ns``, in ``bursts`` of these sizes.
     ``worst``: stages of the oldest data; their job ended ``at_ns`` after the recording's begin.
-    ``at_least``: they may be older. The bounds hold as long as every job meets its deadline and
-    sends (sched.chains)."""
+    ``at_least``: they may be older; of ``unknown`` jobs more it is not known. The bounds hold as
+    long as every job meets its deadline and sends (sched.chains)."""
 
     tasks: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -86,6 +86,7 @@ class DataPath:
     reaction_bound_ns: int | None = None
     bound_by: str = ""
     at_least: bool = False
+    unknown: int = 0
 
     @property
     def longer(self) -> DatumStage:
@@ -245,12 +246,14 @@ def _jobs(derived: DerivedRun, name: str) -> tuple[Times, Times]:
 @define(eq=False)
 class _Walk:
     """From the ``end`` of each job of the last thread back to the release of the job that sent its
-    data, which is ``known`` of some. ``instants``: that release, each put and take, and ``end``."""
+    data, which is ``known`` of some. ``instants``: that release, each put and take, and ``end``;
+    ``unknown``: jobs of which it is not, after the first of which it is."""
 
     hops: Sequence[Flow]
     end: Times
     known: NDArray[np.bool_]
     instants: NDArray[np.int64]
+    unknown: int
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -266,7 +269,7 @@ class _Walk:
 
 
 def _walk(derived: DerivedRun, hops: Sequence[Flow]) -> _Walk:
-    born, done = _jobs(derived, hops[0].link.from_)
+    born, done = _begun(derived, hops[0].link.from_)
     _, end = _jobs(derived, hops[-1].link.to)
     at, known, instants = end, np.ones(len(end), bool), [end]
     for hop in reversed(hops):
@@ -277,7 +280,19 @@ def _walk(derived: DerivedRun, hops: Sequence[Flow]) -> _Walk:
         instants += [rows["take"][np.maximum(last, 0)], at]
     first = np.minimum(np.searchsorted(done, at), len(born) - 1)
     known &= (born[first] <= at) & (at <= done[first])
-    return _Walk(hops, end, known, np.array([born[first], *reversed(instants)]))
+    unknown = int((~known[known.argmax() :]).sum()) if known.any() else 0
+    return _Walk(hops, end, known, np.array([born[first], *reversed(instants)]), unknown)
+
+
+def _begun(derived: DerivedRun, name: str) -> tuple[Times, Times]:
+    """As `_jobs`, with the last one that did not end, which may have sent data."""
+    born, done = _jobs(derived, name)
+    waits = derived.tracks[next(task.tid for task in derived.tasks if task.name == name)].waits
+    after = waits[waits["enter"] >= derived.rows[name]["end"][-1]][:1]
+    if not len(after) or after["exit"][0] == NEVER:
+        return born, done
+    release = next(int(after[of][0]) for of in ("timer", "wake", "exit") if after[of][0])
+    return np.append(born, min(release, int(after["exit"][0]))), np.append(done, NEVER)
 
 
 def _give_way(derived: DerivedRun, walk: _Walk, others: Sequence[_Walk]) -> None:
@@ -317,6 +332,7 @@ def _measured(derived: DerivedRun, walk: _Walk, deadline: int | None) -> DataPat
         worst=worst,
         at_ns=ends,
         at_least=any(hop.link.at_least for hop in hops),
+        unknown=walk.unknown,
     )
 
 

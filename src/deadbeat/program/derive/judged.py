@@ -93,8 +93,9 @@ class Judged:
     def window(self, tid: int) -> tuple[float, float]:
         rows, track = self.derived.rows.get(self.tasks[tid].name), self.derived.tracks[tid]
         if rows is None:
-            first, last = (track.on[0], track.off[-1]) if len(track.on) else (0, 0)
-            return first + BEGIN * (last - first), last - BEGIN * (last - first)
+            ends = track.of(RecordKind.END)["ns"].tolist()
+            begin, end = max(track.thread.begin_ns - track.begin, 0), min([track.end, *ends])
+            return begin + BEGIN * (end - begin), end - BEGIN * (end - begin)
         first, last = int(rows["before"][0]), int(rows["end"][-1])
         return max(first + BEGIN * (last - first), rows["before"][round(BEGIN * len(rows))]), last
 

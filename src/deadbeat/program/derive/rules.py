@@ -45,7 +45,7 @@ def never_waits(seen: Judged) -> Instances:
         # a sleep that is over before it begins is of a late job
         sleeps = [place for place, site in enumerate(track.sites) if site.what == "sleep"]
         asked = track.waits["enter"][np.isin(track.waits["site"], sleeps)]
-        ends = (track.blocks["enter"], track.blocks["exit"], asked)
+        ends = (track.off[(track.state & 0xFF) > 0], track.blocks["exit"], asked)
         waits = any(seen.steady(tid, at) for at in ends)
         if ran > _LITTLE * track.end and not waits:
             yield tid, None, f"it runs {ran / (end - begin):.0%} of the time"

@@ -27,7 +27,7 @@ from deadbeat.program.derive.jobs import (
     started,
 )
 from deadbeat.program.derive.outside import helpers_of, jobless, naps, rests
-from deadbeat.program.derive.records import RecordedThread, Recording, RecordKind
+from deadbeat.program.derive.records import REAL_TIME, RecordedThread, Recording, RecordKind
 from deadbeat.program.derive.sections import DerivedSection, HeldLock, LockWait, locks_of
 from deadbeat.program.derive.switches import missing_ns
 from deadbeat.program.derive.tracks import NEVER, RESTARTED, Track, tracks
@@ -47,6 +47,8 @@ NOT_SEEN = "a thread not seen"
 _CONFIDENCE = 0.05
 #: A thread that ends later than these periods after its last wait may have had more jobs.
 _REST = 3
+#: A real-time thread that ended before such a part of the time is said.
+_GONE = 0.1
 
 
 @frozen(kw_only=True)
@@ -398,6 +400,8 @@ def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> tuple[
     last = int(waits["exit"][0]) if len(waits) else track.end
     ends = track.of(RecordKind.END)["ns"]
     until = int(ends[-1] if len(ends) else track.end)
+    if task.policy in REAL_TIME and track.end - until > _GONE * track.end:
+        return f"in the last {time_text(track.end - until)}: it had ended", False
     if until - last <= max(_REST * task.period_ns, task.deadline_ns or 0):
         return "", False
     text = f"ended no job in its last {time_text(until - last)}"

@@ -92,6 +92,8 @@ def _answer(found: ProgramSummary) -> tuple[str, ...]:
         seen = found.traced
         first, *rest = traced.answer(seen, label)
         ended, said = said, [*kept.answer(found.kept)] if found.kept else []
+        crash = [line for line in ended if "signal" in line]  # then what follows is no verdict
+        ended, said = [line for line in ended if line not in crash], [*crash, *said]
         if found.kept:
             read = found.kept.windows > found.kept.unread
             first = f"{'The worst window' if read else 'While it learned'}: {first}"

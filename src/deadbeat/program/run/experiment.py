@@ -287,8 +287,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
         if watch.stopped is not None:
             yield problem("ended-early", "info", f"interrupted after {watch.seconds:.1f} s")
         elif status is not None and (status or (self._spec.duration and not self._spec.tries)):
-            text = f"the program ended by itself after {watch.seconds:.1f} s {ended_words(status)}"
-            text += f", {count} jobs marked" * (status < 0)
+            itself = "by itself " * (status >= 0)
+            text = f"the program ended {itself}after {watch.seconds:.1f} s {ended_words(status)}"
+            text += f", {count} jobs marked" * (status < 0 and len(watch.marks.records) > 0)
             if status == -signal.SIGXCPU and derived.tracks:
                 tid, took = max(
                     ((tid, computed(track)) for tid, track in derived.tracks.items()),
@@ -300,6 +301,9 @@ class ProgramExperiment(FolderExperiment[ProgramKey, ProgramRun]):
             crashed = status < 0 and bool(self._spec.tries)
             severity: Severity = "invalid" if crashed else "warning" if status else "info"
             yield problem("program-ended", severity, text)
+        if status is not None and status >= 0 and watch.killed and not self._spec.tries:
+            text = f"a signal ended {watch.killed:,} of the program's processes"
+            yield problem("program-ended", "warning", text)
         yield from (problem("twin-lacks", "info", lack) for lack in self._lacks)
         yield from [problem("another-run", "warning", watch.beside)] * bool(watch.beside)
         for each in watch.placed.refused:

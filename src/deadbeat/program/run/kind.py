@@ -90,13 +90,13 @@ def _data(found: TracedProgram | None) -> Iterator[Verdicted]:
     for (last, first), allowed in ages_of(found.ages).items():
         mine = [each for each in found.paths if (each.tasks[-1], each.tasks[0]) == (last, first)]
         misses, jobs = (sum(getattr(e, name) or 0 for e in mine) for name in ("misses", "jobs"))
-        known = mine and not any(each.at_least for each in mine)
+        known = mine and not any(each.at_least or each.unknown for each in mine)
         older = f"data older than {time_text(allowed)} in {misses:,} of {count_of(jobs, 'job')}"
         yield Verdicted(
             name=f"{last}<-{first}",
             group="program.misses",
             weight=misses,
-            verdict="failed" if misses else "passed" if known else "skipped",
+            verdict="failed" if misses else "passed" if known else "undecided",
             message=older if mine else "no link was seen",
         )
 

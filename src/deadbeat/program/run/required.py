@@ -199,6 +199,8 @@ def _aged(wanted: Requirement, seen: TracedProgram, found: CountedRun) -> Counte
         return evolve(found, lacks=f"no link from {wanted.age_of} to {wanted.thread} was seen")
     path = max(mine, key=lambda each: (each.misses or 0, each.age_max_ns or 0))
     unsure = "data may be older than what was seen" * any(each.at_least for each in mine)
+    if path.unknown:
+        unsure = f"of {count_of(path.unknown, 'more job')} the age of data is not known"
     if path.deadline_ns != wanted.within:
         given = time_text(path.deadline_ns)
         return evolve(found, lacks=f"--deadline {wanted.of}={given} is another one")

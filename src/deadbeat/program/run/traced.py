@@ -270,8 +270,11 @@ def data(found: TracedProgram) -> Iterator[str]:
             if chain.misses:
                 late = f"{chain.misses:,} of {used} older than {limit}, up to {age}"
                 yield f"{late}: {chain.longer.words}."
-            elif chain.at_least:
-                yield f"{used} at least {age} old; it is not known whether {limit} are kept."
+            elif chain.at_least or chain.unknown:
+                more = f"; of {count_of(chain.unknown, 'more job')} it is not known"
+                least = "at least" if chain.at_least else "at most"
+                more = f"{more * (chain.unknown > 0)}; it is not known whether {limit} are kept"
+                yield f"{used} {least} {age} old{more}."
             else:
                 least = f"{age} old, {limit} allowed{_bound(chain)}"
                 yield f"No data were too old: {used} at most {least}."
