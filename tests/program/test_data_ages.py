@@ -4,6 +4,7 @@ what they said of themselves (tests/golden/channels)."""
 import json
 import random
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from attrs import asdict, evolve
 from helpers.answers import Capture
 from helpers.made_recordings import FUTEX, MS, Made
 from helpers.recorded import ROOT, recorded
+from test_injected_causes import tracefs  # noqa: F401 - a fixture
 
 from deadbeat.cli.main import main
 from deadbeat.program.derive.records import RecordKind
@@ -224,3 +226,58 @@ def test_a_link_that_was_not_seen_is_no_young_age(answer: Any, capsys: Capture) 
     assert [path for path in found["paths"] if path["deadline_ns"]] == []
     assert main(("show", "pipes")) == 0
     assert "It is not known how old data of actuator are as filter uses" in capsys.readouterr().out
+
+
+LAST = """
+import os, socket, sys, time
+def at(ns):
+    time.sleep(max(ns - time.monotonic_ns(), 0) / 1e9)
+def name(text):
+    open("/proc/self/comm", "w").write(text)
+rx, tx = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+begin = time.monotonic_ns() + 100_000_000
+if not os.fork():
+    name("radar")
+    for job in range(120):
+        at(begin + job * 5_000_000)
+        tx.send(b"x")
+    if sys.argv[1] == "dies":
+        os.abort()
+    while time.monotonic_ns() < begin + 1_500_000_000:
+        pass
+    os._exit(0)
+name("brake")
+rx.setblocking(False)
+for job in range(60):
+    at(begin + 3_000_000 + job * 20_000_000)
+    while True:
+        try:
+            rx.recv(400)
+        except BlockingIOError:
+            break
+"""
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("tracefs")
+@pytest.mark.parametrize("how", ["dies", "spins"])
+def test_data_of_a_job_that_did_not_end_grow_old(
+    how: str, in_a_folder: None, capsys: Capture
+) -> None:
+    """The sensor sends every 5 ms for 0.6 s, and its last job does not end."""
+    Path("last.py").write_text(LAST)
+    wanted = "radar=5s,brake=5s,brake<-radar=200ms"
+    main(("run", "--deadline", wanted, "--fail-on", "misses", "--json", "--",
+          sys.executable, "last.py", how))  # fmt: skip
+    answer = json.loads(capsys.readouterr().out)
+    (path,) = answer["results"]["paths"]
+    # the last job of brake is not one yet; from 0.79 s on data are older than 0.2 s
+    assert path["unknown"] == 0 and path["jobs"] >= 58
+    assert path["misses"] >= 15 and path["age_max_ns"] > 500_000_000
+    said = "A signal ended 1 of the program's processes." in answer["headline"]
+    assert said == (how == "dies")
+
+
+def test_options_that_do_nothing_are_refused(capsys: Capture) -> None:
+    assert main(("run", "--around", "9s", "--", "true")) == 2
+    assert "--around and --openmetrics need --keep misses" in capsys.readouterr().err

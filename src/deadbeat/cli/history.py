@@ -141,7 +141,9 @@ class Series:
             for before, line in pairwise(self.lines)
             for text in line.changes
         ]
-        return "; ".join(found) or "no change is shown"
+        metric = self.lines[0].metric
+        none = f"no change of {metric.words if metric else ''} is shown, others: --history FIGURE"
+        return "; ".join(found) or none
 
 
 def series_in(runs: Path, figure: str | None, machine: str | None = None) -> list[Series]:

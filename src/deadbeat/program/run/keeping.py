@@ -221,6 +221,9 @@ def plan(
     left = [task.name for task in derived.tasks if task.name in derived.jobs]
     if left := [name for name in left if name not in {task.name for task, _ in chosen}]:
         yield f"not watched: {', '.join(left)}: no event tells where their jobs end"
+    if few := [task.name for task in derived.tasks if task.name not in derived.jobs]:
+        names = f"{', '.join(few[:5])}{' and more' * (len(few) > 5)}"
+        yield f"not watched: {names}: too few jobs in {duration(spec.learn)} (--set learn=1min)"
     if here:
         yield f"one that takes its place is known by {who.words}, not by its name"
 
@@ -228,7 +231,11 @@ def plan(
 def watched_before(spec: ProgramSpec, asked: Begin) -> ProgramStore | None:
     """The result that is watched on. Raises UsageError: what is asked cannot be watched."""
     if spec.keep is None:
+        if {"around", "openmetrics"} & {*asked.written, *asked.typed}:
+            raise UsageError("--around and --openmetrics need --keep misses", "give that, too")
         return None
+    if spec.openmetrics and not (asked.target or Path(spec.openmetrics).parent.is_dir()):
+        raise UsageError(f"--openmetrics {spec.openmetrics}: no such folder", "make it first")
     if spec.command or spec.tries or spec.repeats > 1 or spec.twin_of or asked.simulated:
         raise UsageError(
             "--keep misses watches a process that runs, as it is", "give --pid P alone"

@@ -156,7 +156,7 @@ def answer(found: KeptCounts) -> Iterator[str]:
     judged = [each for each in found.threads if each.deadline_ns]
     for each in sorted(judged, key=lambda each: -each.misses)[:3]:
         of = f"{each.misses:,} of {count_of(each.jobs, 'deadline')}"
-        ends = f"({time_text(each.deadline_ns)}); worst {time_text(each.max_ns)}."
+        ends = f"({time_text(each.deadline_ns)} from wake-up); worst {time_text(each.max_ns)}."
         yield f"{each.name} missed {of} {ends}"
         mine = [cause for cause in found.causes if cause.task == each.name]
         if mine:
