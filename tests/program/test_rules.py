@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from helpers.answers import Capture
 from helpers.by_hand import by_hand
+from helpers.made_recordings import BEGIN, IN_INTERRUPT, MS, Made
 from helpers.recorded import recorded
 from helpers.traced_text import STRANGERS, stranger, written
 
@@ -18,6 +19,7 @@ from deadbeat.program.derive.rules import RULES
 from deadbeat.program.derive.tasks import derive
 from deadbeat.program.run import experiment
 from deadbeat.program.run.results import ProgramKey, ProgramStore
+from deadbeat.program.run.traced import traced
 from deadbeat.program.run.watching import Watched
 
 #: Recording -> thread, rule, how often, in how many jobs, and where.
@@ -204,3 +206,17 @@ def test_rules_are_listed(capsys: Capture) -> None:
         assert f"{rule.name} " in listed and rule.title in listed
         assert main(("show", rule.name)) == 0
         assert rule.cure[1:] in capsys.readouterr().out
+
+
+def test_a_thread_that_works_once_in_a_window_waits() -> None:
+    made = Made()
+    control = made.thread("control", policy="fifo", priority=70)
+    hog = made.thread("hog", policy="fifo", priority=90)
+    made.rows.pop()  # it sleeps as recording begins
+    made.loop(control, [10 * MS * job for job in range(1, 60)], [MS] * 59)
+    made.add(300 * MS, hog, RecordKind.WAKING, 0, IN_INTERRUPT)
+    cpu = hog - 100
+    made.rows += [(BEGIN + 300 * MS, 0, RecordKind.SWITCH, cpu, hog, 0, 0),
+                  (BEGIN + 309 * MS, hog, RecordKind.SWITCH, cpu, 0, 1, 0)]  # fmt: skip
+    broken = {(each.thread, each.rule) for each in traced(made.recording(), {}).rules}
+    assert ("hog", "never-waits") not in broken
