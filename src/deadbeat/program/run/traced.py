@@ -426,6 +426,9 @@ def lines(found: TracedProgram) -> Iterator[str]:
         keys = [key for key in ("RLIMIT_RTPRIO", "capabilities") if key in found.allowed]
         why = "; ".join(["EPERM", *(f"{key}: {found.allowed[key]}" for key in keys)])
         yield f"the kernel refused {threads} the policy asked for ({why}): it ran as it was before"
+    for link in sorted((each for each in found.chains if each.lost), key=lambda each: -each.lost):
+        sent = count_of(link.lost + link.messages, "message")
+        yield f"{link.lost:,} of {sent} of {link.from_} to {link.to} were lost on the way"
     if found.lost:
         were = "was" if found.lost == 1 else "were"
         events, jobs = count_of(found.lost, "event"), count_of(found.dropped, "job")
