@@ -200,12 +200,12 @@ def test_a_jvm_ends_with_a_deadbeat_that_is_killed(tmp_path: Path) -> None:
     words += ["--duration", "50", "--runs", str(tmp_path / "runs")]
     process = started(*words, env={**os.environ, "TMPDIR": str(tmp_path)})
     try:
-        until(lambda: processes_about(str(tmp_path)) or process.poll() is not None, 60 + LOCK_WAIT)
+        until(lambda: processes_about(str(tmp_path)) or process.poll() is not None)
         assert processes_about(str(tmp_path))
     finally:
         process.kill()
         process.communicate()
-    until(lambda: not processes_about(str(tmp_path)), 60 + LOCK_WAIT)
+    until(lambda: not processes_about(str(tmp_path)))
 
 
 def test_it_numbers_the_buckets_of_the_golden_table() -> None:

@@ -142,7 +142,8 @@ class Series:
             for text in line.changes
         ]
         metric = self.lines[0].metric
-        none = f"no change of {metric.words if metric else ''} is shown, others: --history FIGURE"
+        what = metric.words if metric else ""
+        none = f"no change of {what} is shown (other figures are not judged)"
         return "; ".join(found) or none
 
 

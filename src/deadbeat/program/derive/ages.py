@@ -285,7 +285,7 @@ def _walk(derived: DerivedRun, hops: Sequence[Flow]) -> _Walk:
 
 
 def _begun(derived: DerivedRun, name: str) -> tuple[Times, Times]:
-    """As `_jobs`, with the last one that did not end, which may have sent data."""
+    """Like `_jobs`, with the last one that did not end, which may have sent data."""
     born, done = _jobs(derived, name)
     waits = derived.tracks[next(task.tid for task in derived.tasks if task.name == name)].waits
     after = waits[waits["enter"] >= derived.rows[name]["end"][-1]][:1]

@@ -231,7 +231,7 @@ def plan(
 def watched_before(spec: ProgramSpec, asked: Begin) -> ProgramStore | None:
     """The result that is watched on. Raises UsageError: what is asked cannot be watched."""
     if spec.keep is None:
-        if {"around", "openmetrics"} & {*asked.written, *asked.typed}:
+        if {"around", "openmetrics"} & {*asked.typed}:
             raise UsageError("--around and --openmetrics need --keep misses", "give that, too")
         return None
     if spec.openmetrics and not (asked.target or Path(spec.openmetrics).parent.is_dir()):
