@@ -181,10 +181,27 @@ def in_order(rows: NDArray[np.void]) -> Iterator[Row]:
         yield from rows[begin : begin + (1 << 16)].tolist()
 
 
+#: From the call that ends a process until its other threads are ended, at most.
+_EXIT_NS = 50_000_000
+
+
 def killed(recording: Recording) -> int:
-    """How many processes a signal ended; one that SIGKILL ends says so of each of its threads."""
-    rows = recording.events[recording.events["kind"] == RecordKind.KILLED]
+    """How many processes a signal ended. One that SIGKILL ends says so of each of its threads; one
+    that exits, of all but the one that called."""
+    events = recording.events
+    rows, ends = (events[events["kind"] == k] for k in (RecordKind.KILLED, RecordKind.END))
     pids = {each.tid: each.pid for each in recording.threads}
     by_signal = {int(row["tid"]) for row in rows if row["a"] != signal.SIGKILL}
     ended = {pids.get(tid, tid) for tid in by_signal}
-    return len(by_signal) + len({pids.get(int(row["tid"]), 0) for row in rows} - ended)
+    all_at_once = {int(row["tid"]): int(row["ns"]) for row in rows}
+    first = dict[int, int]()
+    for tid, ns in all_at_once.items():
+        pid = pids.get(tid, 0)
+        first[pid] = min(ns, first.get(pid, ns))
+    exits = {
+        pids.get(int(row["tid"]), 0)
+        for row in ends
+        if int(row["tid"]) not in all_at_once
+        if int(row["ns"]) > first.get(pids.get(int(row["tid"]), 0), 1 << 63) - _EXIT_NS
+    }
+    return len(by_signal) + len(first.keys() - ended - exits)
