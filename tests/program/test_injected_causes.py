@@ -237,8 +237,8 @@ NAMED = {
 @TWO_CORES
 @pytest.mark.parametrize("cause", NAMED)
 def test_what_makes_a_program_late_is_named(tracefs: None, cause: str, tmp_path: Path) -> None:
-    """Five jobs of 20 ms are late by half to three times their slack of 8 ms; one may be late by
-    the host as well."""
+    """Five jobs of 20 ms are late by half to three times their slack of 8 ms; tests beside it may
+    make two later than that."""
     draw = random.Random(cause)
     extra = [str(int(8000 * draw.uniform(1.5, 4))) for _ in range(5)]
     command = (*command_of(ROOT / "tests/programs/late/late.c", tmp_path), cause, *extra)
@@ -252,7 +252,6 @@ def test_what_makes_a_program_late_is_named(tracefs: None, cause: str, tmp_path:
     named = [found[at // MS] for at in releases if at // MS in found]
     assert len(releases) == 5 and len(named) >= 4, found
     cause, by = NAMED[cause]
-    # a test beside it may preempt two
     assert sum(each.cause == cause and each.by.startswith(by) for each in named) >= 3, named
 
 

@@ -56,7 +56,7 @@ def gallery(*, folder: Path, runs: Path) -> Shown:
         "change": sum(len(line.changed) for line in lines),
     }
     answer = ", ".join(count_of(count, what) for what, count in counts.items())
-    answer += " of the first figure of each"
+    answer += " of the main figure of each kind"
     series = Table(name="series", columns=_SERIES, rows=[each for each in found if each.number])
     columns = [_linked(pages), *(each for each in COLUMNS if each.key not in _ABOVE)]
     results = [

@@ -186,22 +186,16 @@ _EXIT_NS = 50_000_000
 
 
 def killed(recording: Recording) -> int:
-    """How many processes a signal ended. One that SIGKILL ends says so of each of its threads; one
-    that exits, of all but the one that called."""
-    events = recording.events
-    rows, ends = (events[events["kind"] == k] for k in (RecordKind.KILLED, RecordKind.END))
-    pids = {each.tid: each.pid for each in recording.threads}
-    by_signal = {int(row["tid"]) for row in rows if row["a"] != signal.SIGKILL}
-    ended = {pids.get(tid, tid) for tid in by_signal}
-    all_at_once = {int(row["tid"]): int(row["ns"]) for row in rows}
-    first = dict[int, int]()
-    for tid, ns in all_at_once.items():
-        pid = pids.get(tid, 0)
-        first[pid] = min(ns, first.get(pid, ns))
+    """How many processes a signal ended. SIGKILL ends each of the threads that there are; where
+    one of them has called exit, all but that one."""
+    events, pids = recording.events, {each.tid: each.pid for each in recording.threads}
+    by, ends = (events[events["kind"] == kind] for kind in (RecordKind.KILLED, RecordKind.END))
+    faults = {int(row["tid"]) for row in by if row["a"] != signal.SIGKILL}
+    since = dict[int, int]()  # process -> when the first of its threads was killed
+    for row in by:
+        since.setdefault(pids.get(int(row["tid"]), 0), int(row["ns"]) - _EXIT_NS)
+    alone = ends[~np.isin(ends["tid"], by["tid"])]
     exits = {
-        pids.get(int(row["tid"]), 0)
-        for row in ends
-        if int(row["tid"]) not in all_at_once
-        if int(row["ns"]) > first.get(pids.get(int(row["tid"]), 0), 1 << 63) - _EXIT_NS
+        pid for row in alone if row["ns"] > since.get(pid := pids.get(int(row["tid"]), 0), 1 << 63)
     }
-    return len(by_signal) + len(first.keys() - ended - exits)
+    return len(faults) + len(since.keys() - exits - {pids.get(tid, tid) for tid in faults})

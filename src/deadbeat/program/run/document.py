@@ -91,9 +91,9 @@ def _answer(found: ProgramSummary) -> tuple[str, ...]:
             return (*said, "No run that counts has a job.")
         seen = found.traced
         first, *rest = traced.answer(seen, label)
-        ended, said = said, [*kept.answer(found.kept)] if found.kept else []
-        crash = [line for line in ended if "signal" in line]  # then what follows is no verdict
-        ended, said = [line for line in ended if line not in crash], [*crash, *said]
+        own = [*kept.answer(found.kept)] if found.kept else []
+        # what a signal ended has no verdict
+        said, ended = ([*said, *own], []) if found.killed else (own, said)
         if found.kept:
             read = found.kept.windows > found.kept.unread
             first = f"{'The worst window' if read else 'While it learned'}: {first}"

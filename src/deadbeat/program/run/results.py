@@ -391,7 +391,8 @@ class ProgramSummary:
     it. ``traced``: of the run that missed most deadlines, but rules of all; None: no run has jobs.
     ``sharing``: protocol of a lock -> what sharing one costs an operation, ns. ``tried``: what
     changes did; ``agreed``: how it compares with the program that it is the twin of;
-    ``kept``: as of `program.run.kept`, where it is watched for days; ``required``: requirements."""
+    ``kept``: as of `program.run.kept`, where it is watched for days; ``required``: requirements;
+    ``killed``: a signal ended it, or a process of it."""
 
     name: str
     spec: ProgramSpec
@@ -409,6 +410,7 @@ class ProgramSummary:
     agreed: tuple[Agreed, ...] = ()
     kept: Any = None
     required: tuple[Required, ...] = ()
+    killed: bool = False
 
 
 def originals(runs: Iterable[ProgramRun]) -> list[ProgramRun]:
@@ -531,4 +533,5 @@ def summarise(store: ProgramStore) -> ProgramSummary:
         sharing=sharing,
         status=next((shell_status(s) for run in runs if (s := run.status)), 0),
         required=required_of(store, runs),
+        killed=any(run.killed or (run.status or 0) < 0 for run in runs),
     )
