@@ -390,6 +390,35 @@ def test_a_job_that_may_hang_is_undecided(
     assert (said, status) == ((True, 3) if mode == "hang" else (False, 0))
 
 
+ALWAYS_LATE = """#include <time.h>
+int main(void)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    for (;; at.tv_nsec++) { /* it never sleeps again: as late as it is, and more */
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+        for (volatile int i = 0; i < 300000; i++)
+            ;
+    }
+}
+"""
+
+
+@pytest.mark.hardware
+@pytest.mark.usefixtures("tracefs")
+def test_a_thread_that_never_blocks_is_no_crash(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "late.c").write_text(ALWAYS_LATE)
+    with subprocess.Popen(command_of(tmp_path / "late.c", tmp_path)) as program:
+        try:
+            status = main(("run", "--pid", str(program.pid), "--duration", "1s"))
+        finally:
+            program.kill()
+    assert "defect" not in capsys.readouterr().err and status in (0, 3)
+
+
 MARKED = """
 import deadbeat, time
 for job in range(300):

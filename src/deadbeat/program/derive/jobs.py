@@ -90,7 +90,7 @@ def job_site(track: Track, wakers: dict[int, Track]) -> tuple[int, str] | None:
             continue
         last = min(int(mine["exit"][-1]), track.end)
         lived = int(ends[-1]) if len(ends) and len(blocked) >= SURE_JOBS else until
-        if len(blocked) >= _HANGS:
+        if len(blocked) >= _HANGS and len(track.blocks):
             lived = int(track.blocks["enter"][-1])
         if last - int(mine["enter"][0]) < LIFE_MIN * (lived - begins):
             continue

@@ -45,7 +45,7 @@ PLANNED_NS = 1_000
 #: Holder of a lock that is none of the threads.
 NOT_SEEN = "a thread not seen"
 _CONFIDENCE = 0.05
-#: A thread that ends later than these periods after its last wait may have had more jobs.
+#: A thread that ends later after its last wait than these periods, or longest jobs, may hang.
 _REST = 3
 #: A real-time thread that ended before such a part of the time is said.
 _GONE = 0.1
@@ -402,7 +402,8 @@ def _at_last(task: DerivedTask, track: Track, jobs: ThreadJobs | None) -> tuple[
     until = int(ends[-1] if len(ends) else track.end)
     if task.policy in REAL_TIME and track.end - until > _GONE * track.end:
         return f"in the last {time_text(track.end - until)}: it had ended", False
-    if until - last <= max(_REST * task.period_ns, task.deadline_ns or 0):
+    usual = max(task.period_ns, int((jobs.rows["end"] - jobs.rows["begin"]).max()))
+    if until - last <= max(_REST * usual, task.deadline_ns or 0):
         return "", False
     text = f"ended no job in its last {time_text(until - last)}"
     away = np.append(track.on[1:], until) - np.maximum(track.off, last)
